@@ -11,7 +11,7 @@ from fedrag_flwr.models import load_encoder, load_endpoint, load_generator, load
 from fedrag_flwr.models.adapters import adapters_of
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.models.choose import meant_by_auto
-from fedrag_flwr.models.hashes import file_sha256
+from fedrag_flwr.models.files import file_sha256
 from fedrag_flwr.models.registry import REGISTRY
 from fedrag_flwr.models.reranker import TokenEncoder
 from fedrag_flwr.records import Progress, silent

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedrag_flwr.memory.fusion.fusing import owned
+from fedrag_flwr.memory.fusion.merge import owned
 from fedrag_flwr.memory.synthesis.composition import compose
 from fedrag_flwr.memory.synthesis.plan import KINDS
 from fedrag_flwr.settings import Settings

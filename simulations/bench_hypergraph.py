@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.hypergraph import LearningSettings, Units, learn
 from fedrag_flwr.hypergraph.descent import descend
-from fedrag_flwr.hypergraph.incidence import keep_memberships
-from fedrag_flwr.hypergraph.learning import begin
+from fedrag_flwr.hypergraph.diffusion import keep_memberships
+from fedrag_flwr.hypergraph.learn import begin
 from fedrag_flwr.hypergraph.reference import dense_hard_objective, dense_soft_loss, learn_dense
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.settings import fedrag_home

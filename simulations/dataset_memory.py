@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.device.building import Builder, BuildPlan
+from fedrag_flwr.device.builder import Builder, BuildPlan
 from fedrag_flwr.hypergraph import Units
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.memory.store import MemoryStore

@@ -130,7 +130,7 @@ def measure(world: World, name: str, lies: Mapping[str, Lie]) -> Row:
     with tempfile.TemporaryDirectory(dir=world.home) as folder:
         home = Path(folder) / "home"
         shutil.copytree(world.stores, home)
-        with nullcontext() if case.quorum else mock.patch("fedrag_flwr.device.engines.Quorum", Credulous):
+        with nullcontext() if case.quorum else mock.patch("fedrag_flwr.device.modes.Quorum", Credulous):
             answers = world.run(case, home, lies)
     given = {answer.question_id: answer for answer in answers}
     row: dict[str, float | str] = {"case": name}

@@ -24,7 +24,7 @@ import numpy as np
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.memory.store.importing import BANK_VERSION
+from fedrag_flwr.memory.store.imports import BANK_VERSION
 from simulations.fixtures.kill_world import (
     SETTINGS,
     assert_whole,

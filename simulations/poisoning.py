@@ -28,7 +28,7 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.verdicts import is_unanswerable, judge
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.memory.fusion.fusing import FusionRules, Words, merge
+from fedrag_flwr.memory.fusion.merge import FusionRules, Words, merge
 from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.memory.matching.quorum import Quorum
 from fedrag_flwr.nodes import store_root

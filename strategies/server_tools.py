@@ -10,7 +10,7 @@ from fedrag_flwr.caching.fusion import FusionCaches
 from fedrag_flwr.caching.report import RULES
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.memory.fusion.bank import MemoryBank
-from fedrag_flwr.memory.fusion.fusing import FusionRules
+from fedrag_flwr.memory.fusion.merge import FusionRules
 from fedrag_flwr.memory.store.summary_store import SummaryStore
 from fedrag_flwr.privacy.ckks import QuestionQuota, SummaryScorer
 from fedrag_flwr.privacy.sealing import SealingKey

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fedrag_flwr.answering.quote import is_open
-from fedrag_flwr.memory.fusion.fusing import is_as_worded
+from fedrag_flwr.memory.fusion.merge import is_as_worded
 from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.memory.matching.quorum import Quorum
 from fedrag_flwr.models.base import Encoder

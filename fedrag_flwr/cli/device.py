@@ -29,9 +29,9 @@ from fedrag_flwr.cli.console import (
     with_errors,
 )
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.device.building import NO_MEMORY
+from fedrag_flwr.device.builder import NO_MEMORY
 from fedrag_flwr.device.edge import NAMES
-from fedrag_flwr.device.viewing import MemoryLine, view_document, view_hyperedge
+from fedrag_flwr.device.views import MemoryLine, view_document, view_hyperedge
 from fedrag_flwr.device_files import DeviceFiles
 from fedrag_flwr.errors import StoreCorruptError, StoreError
 from fedrag_flwr.loaded_models import load_models

@@ -10,19 +10,17 @@ from pathlib import Path
 
 from fedrag_flwr.answering.engine import Engine
 from fedrag_flwr.answering.passages import EvidenceStore
-from fedrag_flwr.device.answering import DeviceAnswers
-from fedrag_flwr.device.centroids import PassageCentroids
-from fedrag_flwr.device.engines import Engines, Memories
-from fedrag_flwr.device.giving import DeviceGiving
-from fedrag_flwr.device.graphing import DeviceGraph
+from fedrag_flwr.device.builds import DeviceBuilds
+from fedrag_flwr.device.device_graph import DeviceGraph
+from fedrag_flwr.device.device_summaries import DeviceSummaries
 from fedrag_flwr.device.message_log import FILE as MESSAGES
 from fedrag_flwr.device.message_log import MessageLog
-from fedrag_flwr.device.rebuilding import DeviceBuilds
+from fedrag_flwr.device.modes import DeviceAnswers, Engines, Memories
+from fedrag_flwr.device.pending import Admission, DeviceWaiting
 from fedrag_flwr.device.releases import Releases
-from fedrag_flwr.device.sharing import OpaqueIds, bank_of, take_bank
-from fedrag_flwr.device.summarising import DeviceSummaries
-from fedrag_flwr.device.tracing import TraceLine, trace_answer
-from fedrag_flwr.device.waiting import Admission, DeviceWaiting
+from fedrag_flwr.device.replies import DeviceGiving, PassageCentroids
+from fedrag_flwr.device.shared_memory import OpaqueIds, bank_of, take_bank
+from fedrag_flwr.device.views import TraceLine, trace_answer
 from fedrag_flwr.errors import PrivacyError, WireError
 from fedrag_flwr.exchange.device import Callbacks, SealedExchange
 from fedrag_flwr.loaded_models import Models, load_models

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedrag_flwr.device.sharing import OpaqueIds
-from fedrag_flwr.device.tracing import trace_answer
+from fedrag_flwr.device.shared_memory import OpaqueIds
+from fedrag_flwr.device.views import trace_answer
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.privacy.export import ExportFilter

@@ -1,21 +1,26 @@
 """Semantic hypergraph learning by projected gradient on the simplex, and key spaces over evidence tuples."""
 
-from fedrag_flwr.hypergraph.answer_paths import PRESETS, KeyEdges, PathSettings, answer_paths, co_occurrences
+from fedrag_flwr.hypergraph.answer_paths import (
+    PAPER,
+    PRESETS,
+    REPOSITORY_PAIRS,
+    REPOSITORY_PATHS,
+    ConfidenceWeighting,
+    KeyEdges,
+    PathSettings,
+    answer_paths,
+    co_occurrences,
+)
 from fedrag_flwr.hypergraph.base import Learning, LearningSettings, Units
-from fedrag_flwr.hypergraph.confidence import PAPER, REPOSITORY_PAIRS, REPOSITORY_PATHS, ConfidenceWeighting
-from fedrag_flwr.hypergraph.diffusion import DiffusionSettings, HyperedgeKeys
+from fedrag_flwr.hypergraph.diffusion import DiffusionSettings, HyperedgeKeys, content_id
 from fedrag_flwr.hypergraph.explaining import PathExplainer
-from fedrag_flwr.hypergraph.growing import GrowingPaths
-from fedrag_flwr.hypergraph.growing_seeds import GrowingSeeds
-from fedrag_flwr.hypergraph.incidence import content_id
+from fedrag_flwr.hypergraph.growth import GrowingPaths, GrowingSeeds
 from fedrag_flwr.hypergraph.key_space import KeySpace, PairwiseKeys
-from fedrag_flwr.hypergraph.learning import learn
-from fedrag_flwr.hypergraph.pagerank import PageRank, PageRankSettings
-from fedrag_flwr.hypergraph.passage_graph import PassageGraph, PassageGraphSettings
-from fedrag_flwr.hypergraph.seeding import VertexSeeds
-from fedrag_flwr.hypergraph.simplex import project_rows
+from fedrag_flwr.hypergraph.learn import VertexSeeds, learn
+from fedrag_flwr.hypergraph.pagerank import PageRank, PageRankSettings, PassageGraph, PassageGraphSettings
+from fedrag_flwr.hypergraph.rows import project_rows
 from fedrag_flwr.hypergraph.tuples import TupleTable
-from fedrag_flwr.hypergraph.updating import update
+from fedrag_flwr.hypergraph.update import update
 
 __all__ = [
     "PAPER",

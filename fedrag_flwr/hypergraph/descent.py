@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.hypergraph.base import LearningSettings
 from fedrag_flwr.hypergraph.objective import SoftObjective
-from fedrag_flwr.hypergraph.simplex import project_rows
+from fedrag_flwr.hypergraph.rows import project_rows
 
 Floats = NDArray[np.float64]
 Rows = tuple[Floats, ...]  # the free rows of each part

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.hypergraph.growing import GrowingPaths
+from fedrag_flwr.hypergraph.growth import GrowingPaths
 from fedrag_flwr.records import ChosenPath, EvidenceTuple, PathStep
 
 

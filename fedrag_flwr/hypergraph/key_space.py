@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.hypergraph.confidence import ConfidenceWeighting
+from fedrag_flwr.hypergraph.answer_paths import ConfidenceWeighting
 from fedrag_flwr.hypergraph.pagerank import PageRank, PageRankSettings
 from fedrag_flwr.hypergraph.tuples import TupleTable, incidence
 

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.hypergraph.base import LearningSettings, Units
-from fedrag_flwr.hypergraph.checking import check_settings, check_units
-from fedrag_flwr.hypergraph.incidence import keep_memberships
+from fedrag_flwr.hypergraph.base import LearningSettings, Units, check_settings, check_units
+from fedrag_flwr.hypergraph.diffusion import keep_memberships
 from fedrag_flwr.hypergraph.objective import Entries, hard_objective
-from fedrag_flwr.hypergraph.simplex import project_rows
+from fedrag_flwr.hypergraph.rows import project_rows
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -3,7 +3,7 @@
 from fedrag_flwr.memory.matching.matcher import Effort, Matcher
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change, Contribution, Counts, NewDocument
-from fedrag_flwr.memory.store.importing import BANK_VERSION
+from fedrag_flwr.memory.store.imports import BANK_VERSION
 from fedrag_flwr.memory.store.index import VectorIndex
 from fedrag_flwr.memory.synthesis.composition import Composed, Composite, compose
 from fedrag_flwr.memory.synthesis.model import ModelSynthesizer, Synthesis

@@ -20,8 +20,7 @@ from pathlib import Path
 
 from fedrag_flwr.errors import ModelError
 from fedrag_flwr.files import replace_file
-from fedrag_flwr.models.files import at_hand, pull
-from fedrag_flwr.models.hashes import cache_root
+from fedrag_flwr.models.files import at_hand, cache_root, pull
 from fedrag_flwr.models.llama import instructions
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR, GENERATORS, REGISTRY, ModelFile, known
 from fedrag_flwr.records import Progress, silent

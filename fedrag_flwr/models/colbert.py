@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import ModelError, ModelMissingError
 from fedrag_flwr.models.encoder import unit_rows, weights_id
-from fedrag_flwr.models.hashes import files_sha256
+from fedrag_flwr.models.files import files_sha256
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import ModelError, ModelMissingError
-from fedrag_flwr.models.files import resolve
-from fedrag_flwr.models.hashes import files_sha256
+from fedrag_flwr.models.chat import Turns
+from fedrag_flwr.models.files import files_sha256, resolve
 from fedrag_flwr.models.registry import DEFAULT_ENCODER, name_of
-from fedrag_flwr.models.turns import Turns
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

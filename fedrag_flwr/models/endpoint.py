@@ -17,7 +17,7 @@ import numpy as np
 
 from fedrag_flwr.errors import ModelError, PromptError
 from fedrag_flwr.models.base import Completion, Grammar, Heard, Prompt, Scores
-from fedrag_flwr.models.spoken import Spoken
+from fedrag_flwr.models.chat import Spoken
 
 if TYPE_CHECKING:
     from openai import APIError, APIStatusError, OpenAI, Stream

@@ -12,11 +12,10 @@ from fedrag_flwr.errors import ModelError
 from fedrag_flwr.models.adapters import Adapter
 from fedrag_flwr.models.base import Completion, Grammar, Heard, Prompt, Scores
 from fedrag_flwr.models.cache import GenerationCache
-from fedrag_flwr.models.chat import ChatTemplate
+from fedrag_flwr.models.chat import ChatTemplate, Turns
 from fedrag_flwr.models.engine import LlamaEngine
-from fedrag_flwr.models.hashes import file_sha256
+from fedrag_flwr.models.files import file_sha256
 from fedrag_flwr.models.session import SAMPLES_AT_ONCE, Session
-from fedrag_flwr.models.turns import Turns
 
 TEMPERATURE = 0.7
 

@@ -1,4 +1,4 @@
-"""llama.cpp's functions, with the code for this processor loaded and its words in our log."""
+"""A model's weights written anew in a form that matrix tiles (AMX) and processors without AVX-512 multiply faster."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fedrag_flwr.errors import ModelError
+from fedrag_flwr.models.download import require_space
 
 # The matrix tiles (AMX) of this code end the process with an illegal instruction where GCC before 12.4 or 13.3 left out
 # their set-up as a dead store (https://github.com/ggml-org/llama.cpp/pull/26954). Only code that records that it was
@@ -92,3 +93,29 @@ def _keeps_set_up(path: Path) -> bool:
 
 def _to_logging(level: int, text: bytes, _: object) -> None:
     _log.debug("llama.cpp (%d): %s", level, text.decode("utf-8", "replace").rstrip())
+
+
+def requantize(source: Path, target: Path, size: int) -> None:
+    """Write a GGUF file's weights as Q8_0.
+
+    Parameters
+    ----------
+    source
+        A file of any quantisation; of a coarser one, nothing that it holds is lost.
+    target
+        Where the copy goes.
+    size
+        Bytes that it will have.
+
+    Raises
+    ------
+    ModelError
+        The disk is too full, or llama.cpp cannot read the source or write the target.
+    """
+    require_space(target.parent, size, target.name)
+    llama = library()
+    options = llama.llama_model_quantize_default_params()
+    options.nthread, options.ftype, options.allow_requantize = 1, llama.LLAMA_FTYPE_MOSTLY_Q8_0, True
+    if llama.llama_model_quantize(str(source).encode(), str(target).encode(), ctypes.byref(options)):
+        target.unlink(missing_ok=True)
+        raise ModelError("the weights cannot be written as Q8_0", where=source.name, fix="verify the file and the disk")

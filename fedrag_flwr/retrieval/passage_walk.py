@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError, StoreMismatchError
-from fedrag_flwr.hypergraph.passage_graph import PassageGraph
+from fedrag_flwr.hypergraph.pagerank import PassageGraph
 from fedrag_flwr.hypergraph.tuples import TupleTable
 from fedrag_flwr.records import EvidenceTuple
 from fedrag_flwr.retrieval.base import Ranking, ranked, scaled

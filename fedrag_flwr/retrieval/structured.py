@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedrag_flwr.hypergraph.growing import GrowingPaths
+from fedrag_flwr.hypergraph.growth import GrowingPaths
 from fedrag_flwr.hypergraph.key_space import KeySpace
-from fedrag_flwr.hypergraph.seeding import VertexSeeds
+from fedrag_flwr.hypergraph.learn import VertexSeeds
 from fedrag_flwr.retrieval.base import Ranking, Retriever, ranked
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.memory.store.finding import origins
+from fedrag_flwr.memory.store.search import origins
 from fedrag_flwr.privacy import outgoing
 from fedrag_flwr.privacy.ledger import BUDGET, BudgetAccount, BudgetLedger
 from fedrag_flwr.privacy.outgoing import Outgoing, OutgoingLedger

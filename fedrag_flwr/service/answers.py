@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pydantic import TypeAdapter, ValidationError
 
 from fedrag_flwr.answering.explain import Told, bearing_first, told_of, why_declined
-from fedrag_flwr.device.tracing import TraceLine
+from fedrag_flwr.device.views import TraceLine
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.records import Answer, AnswerPath, ChosenPath, Citation, Explained
 

@@ -13,7 +13,7 @@ from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.device.viewing import (
+from fedrag_flwr.device.views import (
     DeviceView,
     DocumentView,
     HyperedgeView,

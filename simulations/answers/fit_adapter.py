@@ -37,8 +37,8 @@ from fedrag_flwr.models.adapters import FOLDER, Adapter, write_adapter
 from fedrag_flwr.models.base import Prompt
 from fedrag_flwr.models.cache import GenerationCache
 from fedrag_flwr.models.chat import ChatTemplate
+from fedrag_flwr.models.files import file_sha256
 from fedrag_flwr.models.generator import LlamaGenerator
-from fedrag_flwr.models.hashes import file_sha256
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR, REGISTRY, name_of
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedrag_flwr.device.building import Builder, BuildPlan
+from fedrag_flwr.device.builder import Builder, BuildPlan
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store import MemoryStore

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fedrag_flwr.answering.recall import RECALLED, Recall
-from fedrag_flwr.memory.fusion.fusing import FusionRules, Words, merge
+from fedrag_flwr.memory.fusion.merge import FusionRules, Words, merge
 from fedrag_flwr.memory.matching import quorum
 from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.memory.matching.quorum import EACH, Quorum

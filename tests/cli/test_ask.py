@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from fedrag_flwr.cli.ask import as_it_comes, show
-from fedrag_flwr.device.tracing import TraceLine
+from fedrag_flwr.device.views import TraceLine
 from fedrag_flwr.records import Answer, Citation, Cost, Decision, because, declined
 from fedrag_flwr.service.answers import GivenAnswer, given
 

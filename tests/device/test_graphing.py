@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.answering.explain import LONG
-from fedrag_flwr.device import EdgeDevice, graphing
+from fedrag_flwr.device import EdgeDevice, device_graph
+from fedrag_flwr.device.device_graph import CommunityContents
 from fedrag_flwr.device.edge import NAMES
-from fedrag_flwr.device.graph_building import GraphReport
-from fedrag_flwr.device.graph_contents import CommunityContents
+from fedrag_flwr.device.graph_builder import GraphReport
 from fedrag_flwr.device.releases import RELEASED
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.knowledge_graph.gate_signals import PARTS
@@ -340,7 +340,7 @@ def test_a_device_sees_whether_others_know_more(device: EdgeDevice) -> None:
 
 
 def test_summaries_leave_in_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graphing, "TOGETHER", 2)
+    monkeypatch.setattr(device_graph, "TOGETHER", 2)
     write(tmp_path)
     with device_at(tmp_path, **{"federation.page-bytes": 1024}) as device:
         built(device)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedrag_flwr.device.sharing import OpaqueIds, bank_of, take_bank
+from fedrag_flwr.device.shared_memory import OpaqueIds, bank_of, take_bank
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.memory import Change
 from fedrag_flwr.memory.store import MemoryStore

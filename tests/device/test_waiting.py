@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.device.waiting import OWN_ALONE
+from fedrag_flwr.device.pending import OWN_ALONE
 from fedrag_flwr.errors import BudgetError
 from fedrag_flwr.privacy.chain import OperatorChain
 from fedrag_flwr.privacy.operators import Bundle

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.hypergraph import LearningSettings, Units, learn
 from fedrag_flwr.hypergraph.descent import PLATEAU_SHARE, PLATEAU_STEPS, descend
-from fedrag_flwr.hypergraph.learning import begin
+from fedrag_flwr.hypergraph.learn import begin
 from tests.hypergraph.samples import cloud, generator, real_sentences
 
 

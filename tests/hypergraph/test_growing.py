@@ -12,9 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.hypergraph import PRESETS, DiffusionSettings, HyperedgeKeys, TupleTable, VertexSeeds, answer_paths
-from fedrag_flwr.hypergraph.growing import GrowingPaths
-from fedrag_flwr.hypergraph.growing_seeds import GrowingSeeds
-from fedrag_flwr.hypergraph.row_lists import RowLists
+from fedrag_flwr.hypergraph.growth import GrowingPaths, GrowingSeeds
+from fedrag_flwr.hypergraph.rows import RowLists
 from fedrag_flwr.records import EvidenceTuple
 
 PASSAGES = ("p0", "p1", "p2", "p3")

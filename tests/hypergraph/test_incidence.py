@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.hypergraph import LearningSettings, learn
-from fedrag_flwr.hypergraph.incidence import keep_memberships
+from fedrag_flwr.hypergraph.diffusion import keep_memberships
 from tests.hypergraph.samples import cloud, generator
 
 ROWS = np.array([[0.6, 0.4, 0.0], [0.45, 0.45, 0.1], [0.5, 0.5, 0.0], [0.2, 0.3, 0.5]])

@@ -11,12 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.hypergraph.answer_paths import PRESETS, PathSettings, answer_paths, co_occurrences
-from fedrag_flwr.hypergraph.confidence import PAPER, ConfidenceWeighting
+from fedrag_flwr.hypergraph.answer_paths import (
+    PAPER,
+    PRESETS,
+    ConfidenceWeighting,
+    PathSettings,
+    answer_paths,
+    co_occurrences,
+)
 from fedrag_flwr.hypergraph.diffusion import DiffusionSettings, HyperedgeKeys
 from fedrag_flwr.hypergraph.key_space import PairwiseKeys
+from fedrag_flwr.hypergraph.learn import VertexSeeds, entities
 from fedrag_flwr.hypergraph.pagerank import PageRank, PageRankSettings
-from fedrag_flwr.hypergraph.seeding import VertexSeeds, entities
 from fedrag_flwr.hypergraph.tuples import TupleTable
 from fedrag_flwr.records import EvidenceTuple
 

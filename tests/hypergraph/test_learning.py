@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, content_id, learn
-from fedrag_flwr.hypergraph.learning import begin
+from fedrag_flwr.hypergraph.learn import begin
 from fedrag_flwr.hypergraph.reference import MOST_UNITS, dense_hard_objective, dense_soft_loss, learn_dense
 from tests.hypergraph.samples import cloud, generator, real_sentences, units
 

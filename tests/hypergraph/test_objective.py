@@ -12,10 +12,10 @@ from fedrag_flwr.hypergraph.objective import (
     BALANCE,
     Entries,
     SoftObjective,
+    choose_pairs,
     hard_objective,
 )
 from fedrag_flwr.hypergraph.reference import dense_hard_objective, dense_soft_loss, learn_dense
-from fedrag_flwr.hypergraph.separation import choose_pairs
 from tests.hypergraph.samples import cloud, generator
 
 

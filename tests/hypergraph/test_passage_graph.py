@@ -8,7 +8,7 @@ import pytest
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.hypergraph import PageRankSettings, PassageGraph, PassageGraphSettings, TupleTable
-from fedrag_flwr.hypergraph.passage_graph import synonyms
+from fedrag_flwr.hypergraph.pagerank import synonyms
 from fedrag_flwr.records import EvidenceTuple
 
 PASSAGES = ("p0", "p1", "p2", "p3")

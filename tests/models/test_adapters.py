@@ -19,7 +19,7 @@ from fedrag_flwr.errors import ModelError
 from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.models import GenerationCache, LlamaGenerator, Prompt, adapters, load
 from fedrag_flwr.models.adapters import FOLDER, Adapter, adapters_of, read_adapter, write_adapter
-from fedrag_flwr.models.hashes import file_sha256
+from fedrag_flwr.models.files import file_sha256
 from fedrag_flwr.models.registry import REGISTRY
 from fedrag_flwr.settings import Settings
 

@@ -15,7 +15,7 @@ import pytest
 from fedrag_flwr.errors import ModelError, ModelHashError, ModelMissingError
 from fedrag_flwr.models import LlamaGenerator, Prompt, download, list_models, pull, resolve, verify
 from fedrag_flwr.models.download import require_space
-from fedrag_flwr.models.hashes import file_sha256
+from fedrag_flwr.models.files import file_sha256
 from fedrag_flwr.models.registry import REGISTRY, ModelFile
 from tests.models.hub import CONTENT, Hub, make_wheels, serve, tiny_model
 

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import ModelError
 from fedrag_flwr.models import GenerationCache, Generator, Grammar, LlamaGenerator, Prompt, load_generator
-from fedrag_flwr.models.decoding import log_probability
 from fedrag_flwr.models.engine import LlamaEngine
 from fedrag_flwr.models.llama import usable
+from fedrag_flwr.models.session import log_probability
 
 EXAMPLES = (
     ("Evidence: Paris is the capital of France.\nQuestion: What is the capital of France?", "Paris"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.models.spoken import Spoken
+from fedrag_flwr.models.chat import Spoken
 
 
 @given(st.lists(st.one_of(st.binary(max_size=5), st.text(max_size=4).map(str.encode), st.just(b" \n"))))

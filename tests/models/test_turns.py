@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from fedrag_flwr.models.turns import Turns
+from fedrag_flwr.models.chat import Turns
 
 PATIENCE = 5.0  # seconds
 

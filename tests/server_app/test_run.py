@@ -24,7 +24,7 @@ from fedrag_flwr.evaluation.results import read_answers, read_summary
 from fedrag_flwr.evaluation.rows import AnswerRow
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.memory.fusion.bank import MemoryBank
-from fedrag_flwr.memory.fusion.fusing import FUSION, references
+from fedrag_flwr.memory.fusion.merge import FUSION, references
 from fedrag_flwr.records import Answer, BuildReport, Cost, Delta
 from fedrag_flwr.settings import Settings, fedrag_home
 from server_app.app import main

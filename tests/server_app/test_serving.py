@@ -10,7 +10,7 @@ import pytest
 from flwr.app import Message
 
 from fedrag_flwr import wire
-from fedrag_flwr.device.waiting import GIVEN_UP
+from fedrag_flwr.device.pending import GIVEN_UP
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import OpenQuestion, Question, WaitingBatch

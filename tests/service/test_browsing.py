@@ -14,7 +14,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from fedrag_flwr.device.viewing import view_device, view_document, view_hyperedge, view_memories, view_memory
+from fedrag_flwr.device.views import view_device, view_document, view_hyperedge, view_memories, view_memory
 from fedrag_flwr.memory import Change
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.privacy.ledger import BUDGET, BudgetLedger

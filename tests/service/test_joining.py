@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from fedrag_flwr.device.tracing import TraceLine
+from fedrag_flwr.device.views import TraceLine
 from fedrag_flwr.records import Answer, Citation, Question, declined
 from fedrag_flwr.service.answers import Cited, given, read_answer
 from fedrag_flwr.service.resident import joined

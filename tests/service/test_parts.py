@@ -23,7 +23,7 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import ServiceBusyError, StoreError, StoreFullError, WireError
 from fedrag_flwr.handling import HANDLERS
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.models.turns import Turns
+from fedrag_flwr.models.chat import Turns
 from fedrag_flwr.records import ControllerRequest, DescribeRequest
 from fedrag_flwr.service.application import error_response
 from fedrag_flwr.service.config import device_config

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedrag_flwr.memory.fusion.fusing import owners
+from fedrag_flwr.memory.fusion.merge import owners
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.settings import Plain
 from strategies import FederatedRag, MemoryFusion, ServerTools

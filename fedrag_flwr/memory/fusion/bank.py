@@ -12,12 +12,12 @@ import numpy as np
 
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.memory.fusion.bank_store import BankStore
-from fedrag_flwr.memory.fusion.fusing import FUSION, MOST_EDGES, FusionRules, Words, owned, owners
+from fedrag_flwr.memory.fusion.incremental import Refusion
 from fedrag_flwr.memory.fusion.ledger import FILE as LEDGER
 from fedrag_flwr.memory.fusion.ledger import Ledger
-from fedrag_flwr.memory.fusion.refusing import Refusion
+from fedrag_flwr.memory.fusion.merge import FUSION, MOST_EDGES, FusionRules, Words, owned, owners
 from fedrag_flwr.memory.store.change import fused_id, shared_id
-from fedrag_flwr.memory.store.paging import MOST_PAGES, PAGE_BYTES, cut
+from fedrag_flwr.memory.store.imports import MOST_PAGES, PAGE_BYTES, cut
 from fedrag_flwr.memory.synthesis.composition import Composed, Composite, compose
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import (

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.memory.fusion.nearness import unit
-from fedrag_flwr.memory.store import MemoryStore, item_rows, reading, staging
+from fedrag_flwr.memory.store import MemoryStore, item_rows, queries, staging
 from fedrag_flwr.memory.store.schema import unpack_vectors
 from fedrag_flwr.records import Cursor, MemoryItem
 
@@ -43,8 +43,8 @@ class BankStore(MemoryStore):
         with self._database.reading() as connection:
             found = dict(
                 connection.execute(
-                    f"SELECT number, vector FROM items WHERE number {reading.LISTED}",
-                    (reading.listed(rows),),
+                    f"SELECT number, vector FROM items WHERE number {queries.LISTED}",
+                    (queries.listed(rows),),
                 )
             )
         return unit(unpack_vectors([found[row] for row in rows], self._dimension))

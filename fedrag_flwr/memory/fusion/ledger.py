@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.files import making_in
-from fedrag_flwr.memory.store.reading import LISTED, listed
+from fedrag_flwr.memory.store.queries import LISTED, listed
 from fedrag_flwr.sqlite_errors import own_errors
 
 FILE = "fusion.sqlite"

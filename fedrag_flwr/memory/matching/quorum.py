@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from fedrag_flwr.memory.fusion.fusing import FusionRules, owners, references
+from fedrag_flwr.memory.fusion.merge import FusionRules, owners, references
 from fedrag_flwr.memory.fusion.statements import holds
 from fedrag_flwr.records import Match
 from fedrag_flwr.text.negation import denials

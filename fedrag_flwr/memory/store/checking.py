@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreError, StoreMismatchError
-from fedrag_flwr.memory.store import reading
+from fedrag_flwr.memory.store import queries
 from fedrag_flwr.records import Passage
 
 
@@ -34,5 +34,5 @@ def check_units(units: Iterable[str], numbers: Mapping[str, int], where: str) ->
     """See that units are among those that the store holds."""
     absent = [unit for unit in units if unit not in numbers]
     if absent:
-        error = reading.missing("unit", absent)
+        error = queries.missing("unit", absent)
         raise type(error)(f"{where} names a unit that is not in the store", where=absent[0], fix=error.fix)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from fedrag_flwr.hypergraph.base import Units
-from fedrag_flwr.memory.store import held_rows, item_rows, reading, versions
+from fedrag_flwr.memory.store import item_rows, queries, versions
 from fedrag_flwr.memory.store.change import Contribution, Counts, Rejected
 from fedrag_flwr.memory.store.database import Database
 from fedrag_flwr.memory.store.opening import device_and_dimension
@@ -47,18 +47,18 @@ class StoreReader:
     def id(self) -> str:
         """The store's id; a store that was made anew has another."""
         with self._database.reading() as connection:
-            return reading.state(connection, "store")
+            return queries.state(connection, "store")
 
     @property
     def version(self) -> int:
         """The store's version; grows with each committed change."""
         with self._database.reading() as connection:
-            return reading.version(connection)
+            return queries.version(connection)
 
     def digests(self) -> dict[str, str]:
         """The digest of each document, by id."""
         with self._database.reading() as connection:
-            return reading.digests(connection)
+            return queries.digests(connection)
 
     def documents_without_memories(self) -> list[str]:
         """The ids of documents whose memories are not made yet, sorted."""
@@ -77,7 +77,7 @@ class StoreReader:
     def document(self, document_id: str) -> Document:
         """One document; raises NotFoundError if it is not there."""
         with self._database.reading() as connection:
-            return reading.document(connection, document_id)
+            return queries.document(connection, document_id)
 
     def passages(self, ids: Sequence[str] | None = None) -> list[Passage]:
         """Passages in the order of their ids as given, or all by document and reading order.
@@ -88,7 +88,7 @@ class StoreReader:
             If an id is not there.
         """
         with self._database.reading() as connection:
-            return reading.passages(connection, ids)
+            return queries.passages(connection, ids)
 
     def sentences(self, ids: Sequence[str] | None = None) -> list[Sentence]:
         """Sentences in the order of their ids as given, or all by document and reading order.
@@ -99,7 +99,7 @@ class StoreReader:
             If an id is not there.
         """
         with self._database.reading() as connection:
-            return reading.sentences(connection, ids)
+            return queries.sentences(connection, ids)
 
     def units(self, granularity: Granularity, ids: Iterable[str] | None = None) -> Units:
         """All units of one granularity, or those there are with the ids, with an (n, dimension) float32 matrix.
@@ -107,13 +107,13 @@ class StoreReader:
         They are sorted by id.
         """
         with self._database.reading() as connection:
-            return reading.units(connection, granularity, self._dimension, ids)
+            return queries.units(connection, granularity, self._dimension, ids)
 
     def paragraphs(self) -> tuple[int, Units, dict[str, str]]:
         """The version with its paragraphs, as `units` gives them, and the digests of just their documents, by id."""
         with self._database.reading() as connection:
-            version, units = reading.version(connection), reading.units(connection, "paragraph", self._dimension)
-            return version, units, reading.digests(connection)
+            version, units = queries.version(connection), queries.units(connection, "paragraph", self._dimension)
+            return version, units, queries.digests(connection)
 
     def hyperedges(
         self, granularity: Granularity | None = None, *, ids: Iterable[str] | None = None
@@ -121,20 +121,20 @@ class StoreReader:
         """All hyperedges, those of one granularity, or those there are with the ids, sorted by id."""
         asked = None if ids is None else list(ids)
         with self._database.reading() as connection:
-            return reading.hyperedges(connection, self._dimension, granularity=granularity, ids=asked)
+            return queries.hyperedges(connection, self._dimension, granularity=granularity, ids=asked)
 
     def hyperedge(self, hyperedge_id: str) -> Hyperedge:
         """One hyperedge; raises NotFoundError if it is not there."""
         with self._database.reading() as connection:
-            found = reading.hyperedges(connection, self._dimension, ids=[hyperedge_id])
+            found = queries.hyperedges(connection, self._dimension, ids=[hyperedge_id])
         if not found:
-            raise reading.missing("hyperedge", [hyperedge_id])
+            raise queries.missing("hyperedge", [hyperedge_id])
         return found[0]
 
     def hyperedges_of(self, unit_ids: Iterable[str]) -> dict[str, list[str]]:
         """The ids of the hyperedges that each unit is in, sorted; none for a unit that is not there."""
         with self._database.reading() as connection:
-            return reading.hyperedges_of(connection, list(unit_ids))
+            return queries.hyperedges_of(connection, list(unit_ids))
 
     def items(self, origin: str | None = None, since: int = 0, until: int | None = None) -> list[MemoryItem]:
         """Memories sorted by id: of one origin or all, only those that came or changed after one and until a version.
@@ -157,7 +157,7 @@ class StoreReader:
     def rejected(self) -> list[Rejected]:
         """What documents say and something else speaks against, sorted by id; it never leaves the device."""
         with self._database.reading() as connection:
-            return held_rows.rejected(connection, self._dimension)
+            return item_rows.rejected(connection, self._dimension)
 
     def written_by_model(self) -> frozenset[str]:
         """The ids of own memories that the model wrote."""
@@ -186,7 +186,7 @@ class StoreReader:
         with self._database.reading() as connection:
             found = item_rows.items(connection, self._dimension, ids=[item_id])
         if not found:
-            raise reading.missing("memory", [item_id])
+            raise queries.missing("memory", [item_id])
         return found[0]
 
     def origins(self, ids: Sequence[str]) -> dict[str, str]:
@@ -205,12 +205,12 @@ class StoreReader:
     def counts(self) -> Counts:
         """Count what the store holds."""
         with self._database.reading() as connection:
-            return reading.counts(connection)
+            return queries.counts(connection)
 
     def contribution(self, document_id: str) -> Contribution:
         """The ids of what one document brought; raises NotFoundError if it is not there."""
         with self._database.reading() as connection:
-            return reading.contribution(connection, document_id)
+            return queries.contribution(connection, document_id)
 
     def meta(self, key: str) -> str | None:
         """A value that `set_meta` kept, or None."""
@@ -222,11 +222,11 @@ class StoreReader:
         """Read and check everything; raises StoreCorruptError if something is not whole."""
         self._database.verify()
         with self._database.reading() as connection:
-            reading.passages(connection, None)
-            reading.hyperedges(connection, self._dimension)
+            queries.passages(connection, None)
+            queries.hyperedges(connection, self._dimension)
             item_rows.items(connection, self._dimension)
-            held_rows.rejected(connection, self._dimension)
+            item_rows.rejected(connection, self._dimension)
             for granularity in ("paragraph", "sentence"):
-                reading.vectors_since(connection, granularity, 0, self._dimension)
+                queries.vectors_since(connection, granularity, 0, self._dimension)
             for (document_id,) in connection.execute("SELECT id FROM documents").fetchall():
-                reading.document(connection, document_id)
+                queries.document(connection, document_id)

@@ -9,7 +9,7 @@ from pathlib import Path
 from fedrag_flwr.errors import SettingError, StoreMismatchError
 from fedrag_flwr.memory.store import opaque
 from fedrag_flwr.memory.store.database import FILE, Database, write_lock
-from fedrag_flwr.memory.store.indexes import drop_indexes
+from fedrag_flwr.memory.store.index import drop_indexes
 from fedrag_flwr.sqlite_errors import REBUILD
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from fedrag_flwr.errors import StoreCorruptError, StoreError
 from fedrag_flwr.files import write_private
 from fedrag_flwr.memory.store.database import Database
-from fedrag_flwr.memory.store.reading import LISTED, listed
+from fedrag_flwr.memory.store.queries import LISTED, listed
 from fedrag_flwr.records import Question
 from fedrag_flwr.sqlite_errors import own_errors
 

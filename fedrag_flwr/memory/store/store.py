@@ -12,16 +12,15 @@ from types import MappingProxyType, TracebackType
 from typing import Self
 
 from fedrag_flwr.errors import StoreError
-from fedrag_flwr.memory.store import importing, opaque, reading, staging, versions
+from fedrag_flwr.memory.store import imports, opaque, queries, staging, versions
 from fedrag_flwr.memory.store.change import Change
 from fedrag_flwr.memory.store.committed import StoreReader
 from fedrag_flwr.memory.store.database import FILE, Database, write_lock
-from fedrag_flwr.memory.store.index import VectorIndex
-from fedrag_flwr.memory.store.indexes import KINDS, Indexes, IndexKind, drop_indexes
+from fedrag_flwr.memory.store.imports import MOST_PAGES
+from fedrag_flwr.memory.store.index import KINDS, Indexes, IndexKind, VectorIndex, drop_indexes
 from fedrag_flwr.memory.store.opening import create_store, device_and_dimension, reconcile
-from fedrag_flwr.memory.store.paging import MOST_PAGES
 from fedrag_flwr.memory.store.schema import MENDED
-from fedrag_flwr.memory.store.writing import Writer
+from fedrag_flwr.memory.store.writer import Writer
 from fedrag_flwr.records import START, Delta, ImportReport, Pending
 from fedrag_flwr.sqlite_errors import own_errors
 
@@ -120,7 +119,7 @@ class MemoryStore(StoreReader):
             database.check()
             known = reconcile(database, identity)
             with database.reading() as connection:
-                expected = reading.state(connection, "secret")
+                expected = queries.state(connection, "secret")
             with own_errors(path, FILE):
                 secret = opaque.load_secret(path, expected)
             return cls(database, known, secret, foreign_limit, most_pages, jump)
@@ -218,9 +217,9 @@ class MemoryStore(StoreReader):
             dropped = staging.drop(connection, sender) if delta.after == START else 0  # it begins anew
             pages = staging.collect(connection, delta, sender, self._most_pages)
             if pages is None:
-                done = importing.Import(0, 0, 0, Counter(), reading.version(connection))
+                done = imports.Import(0, 0, 0, Counter(), queries.version(connection))
             else:
-                done = importing.take(
+                done = imports.take(
                     connection,
                     pages,
                     self._writer(connection),
@@ -247,7 +246,7 @@ class MemoryStore(StoreReader):
     def wants_all(self, sender: str = "") -> bool:
         """Whether all is to be sent again, as memories were refused as ``full`` that there is room for now."""
         with self._database.reading() as connection:
-            return importing.missed_fit(connection, self._foreign_limit, sender or None)
+            return imports.missed_fit(connection, self._foreign_limit, sender or None)
 
     def give_version(self, version: int) -> None:
         """Remember that others may know of a version of this store."""
@@ -298,11 +297,11 @@ class MemoryStore(StoreReader):
             # hyperedges that took each other's place in turn may lead in a circle: UNION comes by each of them once
             rows = connection.execute(
                 "WITH RECURSIVE led (opaque, kind, id) AS ("
-                f"SELECT opaque, kind, id FROM opaque WHERE kind <> ? AND opaque {reading.LISTED} UNION"
+                f"SELECT opaque, kind, id FROM opaque WHERE kind <> ? AND opaque {queries.LISTED} UNION"
                 " SELECT led.opaque, led.kind, next.id FROM led JOIN opaque AS next ON next.opaque = ? || led.id"
                 " WHERE NOT EXISTS (SELECT 1 FROM hyperedges WHERE hyperedges.id = led.id)"
                 ") SELECT opaque, kind, id FROM led",
-                (MENDED, reading.listed(opaque_ids), MENDED),
+                (MENDED, queries.listed(opaque_ids), MENDED),
             )
             return {hidden: (kind, plain) for hidden, kind, plain in rows}  # the furthest comes last
 

@@ -12,10 +12,10 @@ import pytest
 from fedrag_flwr import wire
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.memory.fusion.bank import MemoryBank
-from fedrag_flwr.memory.fusion.fusing import FUSION, owners
+from fedrag_flwr.memory.fusion.merge import FUSION, owners
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import shared_id
-from fedrag_flwr.memory.store.paging import MOST_PAGES, PAGE_BYTES, weight
+from fedrag_flwr.memory.store.imports import MOST_PAGES, PAGE_BYTES, weight
 from fedrag_flwr.records import START, Cursor, Delta, MemoryItem, Pending
 from tests.memory.store.samples import unit_vector
 from tests.strategies.federation import small_models

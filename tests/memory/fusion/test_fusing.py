@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedrag_flwr.memory.fusion.fusing import (
+from fedrag_flwr.memory.fusion.merge import (
     COMPOSED,
     FUSION,
     FusionRules,

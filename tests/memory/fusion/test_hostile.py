@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.memory.fusion.bank import _APART, MemoryBank
-from fedrag_flwr.memory.fusion.fusing import FUSION, FusionRules, is_as_worded, owners, references
+from fedrag_flwr.memory.fusion.merge import FUSION, FusionRules, is_as_worded, owners, references
 from fedrag_flwr.memory.matching.quorum import Quorum
 from fedrag_flwr.memory.store.change import shared_id
 from fedrag_flwr.records import Cursor, Match, MemoryItem, ShareRequest

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fedrag_flwr.memory.fusion import nearness, refusing
+from fedrag_flwr.memory.fusion import incremental, nearness
 from fedrag_flwr.memory.fusion.bank import FusionReport, MemoryBank
-from fedrag_flwr.memory.fusion.fusing import FUSION, FusionRules, merge
 from fedrag_flwr.memory.fusion.ledger import FILE
+from fedrag_flwr.memory.fusion.merge import FUSION, FusionRules, merge
 from fedrag_flwr.memory.fusion.nearness import Components, Neighbourhood, Pairs, sketches
 from fedrag_flwr.memory.store.change import shared_id
 from fedrag_flwr.models.base import Encoder
@@ -159,7 +159,7 @@ def test_a_ledger_that_does_not_fit_is_made_anew(lost: str, tmp_path: Path) -> N
 def test_a_row_that_has_another_memory_now_is_no_longer_that_of_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refusing, "_AT_ONCE", 1)
+    monkeypatch.setattr(incremental, "_AT_ONCE", 1)
     devices, bank = Devices(), open_bank(tmp_path, encoder=Rungs())
     bank.take(devices.delta(("a", {"u": (0, "Ada"), "v": (1, "Ada")})))
     bank.fuse()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fedrag_flwr.device.sharing import bank_of, take_bank
+from fedrag_flwr.device.shared_memory import bank_of, take_bank
 from fedrag_flwr.memory.fusion.bank import MemoryBank
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.records import Delta

@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import pytest
 
-from fedrag_flwr.memory.fusion.fusing import FUSION, FusionRules, merge, owners
+from fedrag_flwr.memory.fusion.merge import FUSION, FusionRules, merge, owners
 from fedrag_flwr.memory.fusion.statements import names_of, statement_key
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.text.lexicon import KIN, OPPOSED

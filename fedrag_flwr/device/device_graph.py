@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.answering.read import Reader
-from fedrag_flwr.device.graph_building import GraphBuilder, GraphReport, once_more
-from fedrag_flwr.device.graph_contents import CommunityContents
-from fedrag_flwr.device.sharing import OpaqueIds
+from fedrag_flwr.device.graph_builder import GraphBuilder, GraphReport, once_more
+from fedrag_flwr.device.shared_memory import OpaqueIds
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.knowledge_graph.answers import GraphAnswers
 from fedrag_flwr.knowledge_graph.communities import CutSettings
@@ -32,6 +31,7 @@ from fedrag_flwr.knowledge_graph.summaries import ExtractiveSummarizer, ModelSum
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.graph_store import GraphStore
+from fedrag_flwr.privacy.contents import Content
 from fedrag_flwr.privacy.export import ExportFilter
 from fedrag_flwr.records import (
     Answer,
@@ -49,6 +49,52 @@ from fedrag_flwr.records import (
     Vector,
 )
 from fedrag_flwr.settings import GraphSettings, Settings
+from fedrag_flwr.text.segment import under_title
+
+MOST = 16  # sentences of a community, those nearest to the mean of all
+
+
+class CommunityContents:
+    """Finds the sentences that state a community's relations.
+
+    Parameters
+    ----------
+    store
+        Holds the sentences with their vectors.
+    graph
+        The whole graph.
+    """
+
+    def __init__(self, store: MemoryStore, graph: KnowledgeGraph) -> None:
+        self._store = store
+        self._graph = graph
+        self._units = store.units("sentence")
+        self._rows = {unit_id: row for row, unit_id in enumerate(self._units.ids)}
+        self._titles = {passage.id: passage.title for passage in store.passages()}
+
+    def of(self, communities: Mapping[str, Sequence[str]]) -> dict[str, Content]:
+        """The most central sentences of each community, which is given by its entities; each has one at least."""
+        chosen = {name: rows for name, members in communities.items() if (rows := self._central(members))}
+        wanted = sorted({row for rows in chosen.values() for row in rows})
+        told = self._store.sentences([self._units.ids[row] for row in wanted])
+        texts = {
+            row: under_title(self._titles[one.passage_id], one.text) for row, one in zip(wanted, told, strict=True)
+        }
+        return {
+            name: Content(tuple(texts[row] for row in rows), self._units.vectors[rows]) for name, rows in chosen.items()
+        }
+
+    def _central(self, members: Sequence[str]) -> list[int]:
+        graph = self._graph
+        stated = {row for one in members if one in graph.entities for row in graph.entities[one].statements}
+        names = {graph.statements[row].sentence_id for row in stated}
+        rows = np.array(sorted(self._rows[name] for name in names if name in self._rows), dtype=np.intp)
+        if not len(rows):
+            return []
+        nearness = self._units.vectors[rows] @ self._units.vectors[rows].mean(axis=0)
+        central: list[int] = rows[np.argsort(-nearness, kind="stable")[:MOST]].tolist()
+        return central
+
 
 TOGETHER = 32  # summaries that are released together
 _EACH = 100  # bytes of a summary beside its text and its vector

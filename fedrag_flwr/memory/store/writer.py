@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreError
-from fedrag_flwr.hypergraph.incidence import content_id as hyperedge_id
-from fedrag_flwr.memory.store import held_rows, item_rows, reading, versions
+from fedrag_flwr.hypergraph.diffusion import content_id as hyperedge_id
+from fedrag_flwr.memory.store import item_rows, queries, versions
 from fedrag_flwr.memory.store.change import Change, NewDocument
 from fedrag_flwr.memory.store.checking import check_place, check_units, check_vectors
-from fedrag_flwr.memory.store.reading import LISTED
+from fedrag_flwr.memory.store.queries import LISTED
 from fedrag_flwr.memory.store.schema import MENDED, checksum, pack_facts, pack_names, pack_vector, unpack_vectors
 from fedrag_flwr.records import Hyperedge, MemoryItem, Passage, Sentence
 
@@ -50,7 +50,7 @@ class Writer:
         self._device = device
         self._dimension = dimension
         self._passes_on = passes_on
-        self._version_before = reading.version(connection)
+        self._version_before = queries.version(connection)
         self._version = self._version_before + jump()
         self._rows_before = connection.total_changes
         self.removed = 0  # memories of other origins that went or were replaced
@@ -70,8 +70,8 @@ class Writer:
         for item in change.items:
             self._put_own(item, by_model=item.id in by_model)
         for held in change.held:
-            held_rows.put(self._connection, self._dimension, held)
-        held_rows.check_apart(self._connection)
+            item_rows.put(self._connection, self._dimension, held)
+        item_rows.check_apart(self._connection)
         self._mark_judged(change)
         self._mark_remembered(change.remembered)
         if regroups:
@@ -80,7 +80,7 @@ class Writer:
 
     def retract_foreign(self, ids: Sequence[str]) -> int:
         """Delete memories of other origins, and remember it where they were passed on; give how many there were."""
-        listed = (reading.listed(ids),)
+        listed = (queries.listed(ids),)
         if self._passes_on:
             self._withdraw(f"+own = 0 AND id {LISTED}", listed)
         gone = self._connection.execute(f"DELETE FROM items WHERE +own = 0 AND id {LISTED}", listed).rowcount
@@ -100,8 +100,8 @@ class Writer:
     def recall(self, ids: Sequence[str]) -> None:
         """List own memories as withdrawn, and as changed: who had one forgets it, and gets what it now is."""
         numbers = (
-            reading.listed(
-                self._numbers(f"SELECT number FROM items WHERE own = 1 AND id {LISTED}", (reading.listed(ids),))
+            queries.listed(
+                self._numbers(f"SELECT number FROM items WHERE own = 1 AND id {LISTED}", (queries.listed(ids),))
             ),
         )
         self._withdraw(f"number {LISTED}", numbers)
@@ -121,17 +121,17 @@ class Writer:
         numbers = [
             number
             for (number,) in self._connection.execute(
-                f"SELECT number FROM documents WHERE id {LISTED}", (reading.listed(ids),)
+                f"SELECT number FROM documents WHERE id {LISTED}", (queries.listed(ids),)
             )
         ]
         if not numbers:
             return []
-        gone = (reading.listed(numbers),)
+        gone = (queries.listed(numbers),)
         units = [
             name
             for (name,) in self._connection.execute(f"SELECT id FROM units WHERE document {LISTED}", gone).fetchall()
         ]
-        held_rows.drop_of_documents(self._connection, numbers)
+        item_rows.drop_of_documents(self._connection, numbers)
         self._retract(
             "SELECT DISTINCT s.item FROM support s JOIN units u ON u.number = s.unit"
             f" WHERE u.document {LISTED} ORDER BY s.item",
@@ -150,11 +150,11 @@ class Writer:
         """Keep no id, which holds a file's name, of a document or unit that is no more."""
         self._connection.execute(
             f"DELETE FROM opaque WHERE id {LISTED} AND id NOT IN (SELECT id FROM units UNION SELECT id FROM documents)",
-            (reading.listed(ids),),
+            (queries.listed(ids),),
         )
 
     def _retract(self, statement: str, values: tuple[str, ...]) -> None:
-        numbers = (reading.listed(self._numbers(statement, values)),)
+        numbers = (queries.listed(self._numbers(statement, values)),)
         self._withdraw(f"number {LISTED}", numbers)
         self._connection.execute(f"DELETE FROM items WHERE number {LISTED}", numbers)
 
@@ -207,13 +207,13 @@ class Writer:
             return
         known = {
             row[0]
-            for row in self._connection.execute(f"SELECT id FROM documents WHERE id {LISTED}", (reading.listed(ids),))
+            for row in self._connection.execute(f"SELECT id FROM documents WHERE id {LISTED}", (queries.listed(ids),))
         }
         absent = [document for document in ids if document not in known]
         if absent:
-            raise reading.missing("document", absent)
+            raise queries.missing("document", absent)
         self._connection.execute(
-            f"UPDATE documents SET remembered = 1 WHERE remembered = 0 AND id {LISTED}", (reading.listed(ids),)
+            f"UPDATE documents SET remembered = 1 WHERE remembered = 0 AND id {LISTED}", (queries.listed(ids),)
         )
 
     # --- hyperedges ---
@@ -260,13 +260,13 @@ class Writer:
         return [(before, name)]
 
     def _replace_hyperedges(self, edges: Sequence[Hyperedge]) -> None:
-        there = {edge.id: edge for edge in reading.hyperedges(self._connection, self._dimension)}
+        there = {edge.id: edge for edge in queries.hyperedges(self._connection, self._dimension)}
         wanted = {edge.id for edge in edges}
         changed = [edge for edge in edges if edge.id not in there or not _same_edge(edge, there[edge.id])]
         gone = [edge for edge in there if edge not in wanted] + [edge.id for edge in changed if edge.id in there]
         if gone:
-            self._connection.execute(f"DELETE FROM hyperedges WHERE id {LISTED}", (reading.listed(gone),))
-        numbers = reading.unit_numbers(self._connection, {unit for edge in changed for unit in edge.members})
+            self._connection.execute(f"DELETE FROM hyperedges WHERE id {LISTED}", (queries.listed(gone),))
+        numbers = queries.unit_numbers(self._connection, {unit for edge in changed for unit in edge.members})
         for edge in changed:
             self._add_hyperedge(edge, numbers)
         self._lead_on(_heirs([edge for edge in there.values() if edge.id not in wanted], edges))
@@ -295,15 +295,15 @@ class Writer:
         if touched:
             self._connection.execute(
                 f"UPDATE items SET version = ? WHERE version < ? AND number {LISTED}",
-                (self._version, self._version, reading.listed(touched)),
+                (self._version, self._version, queries.listed(touched)),
             )
 
     # --- memories ---
 
     def _withdraw_own(self, ids: Sequence[str]) -> None:
-        which = (reading.listed(ids),)
+        which = (queries.listed(ids),)
         self._retract(f"SELECT number FROM items WHERE own = 1 AND id {LISTED}", which)
-        held_rows.drop(self._connection, ids)
+        item_rows.drop(self._connection, ids)
 
     def _mark_judged(self, change: Change) -> None:
         if change.judged:
@@ -317,7 +317,7 @@ class Writer:
             raise StoreError("a memory of another origin came as an own one", where=item.id, fix="import it")
         if not item.support:
             raise StoreError("an own memory names no support", where=item.id, fix="give it the ids of its units")
-        numbers = reading.unit_numbers(self._connection, item.support)
+        numbers = queries.unit_numbers(self._connection, item.support)
         check_units(item.support, numbers, item.id)
         there = item_rows.items(self._connection, self._dimension, ids=[item.id])
         if there and there[0].support == item.support and same_item(item, there[0]):

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from fedrag_flwr.errors import StaleMessageError, WireError
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import shared_id
-from fedrag_flwr.memory.store.importing import BANK_VERSION
-from fedrag_flwr.memory.store.paging import Page, Read, cut, weight
+from fedrag_flwr.memory.store.imports import BANK_VERSION, Page, Read, cut, weight
 from fedrag_flwr.privacy.export import ExportFilter, Released
 from fedrag_flwr.records import Cursor, Delta, ImportReport, MemoryItem, ShareRequest
 

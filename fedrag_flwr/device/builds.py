@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fedrag_flwr.device.building import Builder, BuildPlan
-from fedrag_flwr.device.graphing import DeviceGraph
+from fedrag_flwr.device.builder import Builder, BuildPlan
+from fedrag_flwr.device.device_graph import DeviceGraph
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store import MemoryStore, people
 from fedrag_flwr.memory.store.database import write_lock

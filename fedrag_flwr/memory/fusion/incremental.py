@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.memory.fusion.bank_store import BankStore
-from fedrag_flwr.memory.fusion.fusing import FusionRules, Words, of_one_voice, one_of, same_statements, sparse
 from fedrag_flwr.memory.fusion.ledger import Group, Label, Ledger, Part
+from fedrag_flwr.memory.fusion.merge import FusionRules, Words, of_one_voice, one_of, same_statements, sparse
 from fedrag_flwr.memory.fusion.nearness import Components, Neighbourhood, Pairs, sketches
 from fedrag_flwr.memory.fusion.statements import statement_key
 from fedrag_flwr.records import START, Cursor, MemoryItem

@@ -10,15 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.hypergraph.base import Learning, LearningSettings, Units
-from fedrag_flwr.hypergraph.checking import check_settings, check_units
+from fedrag_flwr.hypergraph.base import Learning, LearningSettings, Units, check_settings, check_units
 from fedrag_flwr.hypergraph.descent import Part, descend
-from fedrag_flwr.hypergraph.incidence import gather, in_reading_order, keep_memberships
-from fedrag_flwr.hypergraph.learning import first_memberships
+from fedrag_flwr.hypergraph.diffusion import gather, in_reading_order, keep_memberships
+from fedrag_flwr.hypergraph.learn import first_memberships
 from fedrag_flwr.hypergraph.neighbours import nearest, seed_prototypes
-from fedrag_flwr.hypergraph.objective import Entries, SoftObjective, hard_objective
-from fedrag_flwr.hypergraph.products import Floats, Indices, Vectors
-from fedrag_flwr.hypergraph.separation import choose_pairs
+from fedrag_flwr.hypergraph.objective import Entries, SoftObjective, choose_pairs, hard_objective
+from fedrag_flwr.hypergraph.rows import Floats, Indices, Vectors
 from fedrag_flwr.records import Hyperedge
 
 
