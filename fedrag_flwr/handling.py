@@ -12,7 +12,7 @@ from fedrag_flwr import records, wire
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, WireError
 from fedrag_flwr.exchange.routing import restored
-from fedrag_flwr.ordering.controller import TrainingQuestion
+from fedrag_flwr.retrieval.device_controller import TrainingQuestion
 from fedrag_flwr.wire_bytes import Content, from_bytes, to_bytes
 
 R = TypeVar("R")

@@ -15,7 +15,7 @@ from fedrag_flwr.models.files import file_sha256
 from fedrag_flwr.models.registry import REGISTRY
 from fedrag_flwr.models.reranker import TokenEncoder
 from fedrag_flwr.records import Progress, silent
-from fedrag_flwr.retrieval.vectors import TextEncoder
+from fedrag_flwr.retrieval.dense import TextEncoder
 from fedrag_flwr.settings import AUTO, ModelSettings, is_endpoint
 from fedrag_flwr.text.base import Pipeline
 from fedrag_flwr.text.pipeline import SpacyPipeline

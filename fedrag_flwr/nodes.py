@@ -13,8 +13,8 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, SettingError
 from fedrag_flwr.evaluation.gold import read_gold
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.ordering.controller import TrainingQuestion
 from fedrag_flwr.places import deployed_name, deployed_root, fedrag_home, is_deployed
+from fedrag_flwr.retrieval.device_controller import TrainingQuestion
 from fedrag_flwr.settings import AUTO, ModelSettings, Plain, Settings, is_endpoint
 
 NodeConfig = Mapping[str, Plain]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import struct
 import subprocess
 import sys
@@ -11,6 +12,13 @@ from collections.abc import Sequence
 from typing import IO
 
 from fedrag_flwr.errors import ProcessError
+
+
+def peak_rss_mb() -> float:
+    """Largest resident memory of this process so far, in MB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1e6 if sys.platform == "darwin" else peak / 1e3
+
 
 _LENGTH = struct.Struct("<Q")
 _MOST_FRAMES = 1_000_000

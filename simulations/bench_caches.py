@@ -29,7 +29,7 @@ from fedrag_flwr.caching import AssociationGraph
 from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.models.reranker import LateInteractionReranker
 from fedrag_flwr.settings import Settings, fedrag_home
-from fedrag_flwr.sources.searching import SearchTools
+from fedrag_flwr.sources.source_search import SearchTools
 from simulations.corpora.sentences import find_data
 from simulations.corpora.synthea import RecordQuestion, questions_of, read_synthea
 from simulations.fixtures.cache_world import Tiers, World, sources

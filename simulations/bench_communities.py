@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.knowledge_graph.communities import CutSettings, cut, leiden, modularity
 from fedrag_flwr.knowledge_graph.routing import SummaryIndex
-from fedrag_flwr.machine import peak_rss_mb
+from fedrag_flwr.processes import peak_rss_mb
 from simulations.reporting.folders import out_folder
 
 DIMENSION, CENTRES, DEVICES = 384, 20_000, 1_000

@@ -24,7 +24,7 @@ from fedrag_flwr.evaluation.metrics import accuracy, normalise_answer
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.privacy import Bundle, PresidioMasking, TypeMasking
 from fedrag_flwr.privacy.erasure import QueryFocusedErasure
-from fedrag_flwr.privacy.model_summary import ModelSummary
+from fedrag_flwr.privacy.model_masking import ModelSummary
 from fedrag_flwr.privacy.normalise import clean
 from fedrag_flwr.privacy.operators import Operator
 from fedrag_flwr.records import EvidenceUnit

@@ -25,11 +25,11 @@ from flwr.common.serde import message_to_proto
 
 from fedrag_flwr import wire
 from fedrag_flwr.local_grid import assume_identity
-from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.fusion.bank import MemoryBank
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.imports import PAGE_BYTES, cut
 from fedrag_flwr.models.encoder import SentenceEncoder
+from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import START, Cursor, Delta, MemoryItem, Pending
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.text.pipeline import SpacyPipeline

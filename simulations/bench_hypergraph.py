@@ -33,7 +33,7 @@ from fedrag_flwr.hypergraph.descent import descend
 from fedrag_flwr.hypergraph.diffusion import keep_memberships
 from fedrag_flwr.hypergraph.learn import begin
 from fedrag_flwr.hypergraph.reference import dense_hard_objective, dense_soft_loss, learn_dense
-from fedrag_flwr.machine import peak_rss_mb
+from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.settings import fedrag_home
 from simulations.corpora.sentences import encoded, find_data, pooled_documents, sentence_units, sentences_of
 from simulations.reporting.folders import out_folder

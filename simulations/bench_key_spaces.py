@@ -42,9 +42,9 @@ from fedrag_flwr.hypergraph import (
     VertexSeeds,
     answer_paths,
 )
-from fedrag_flwr.ordering.sources import NEGLIGIBLE, SHARPNESS
 from fedrag_flwr.records import EvidenceTuple, Passage
 from fedrag_flwr.retrieval import ranked
+from fedrag_flwr.retrieval.evidence_sources import NEGLIGIBLE, SHARPNESS
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.text.lexicon import MONTHS
 from simulations.bench_controller import table

@@ -27,9 +27,9 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.errors import SourceError
-from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.matching.matcher import Effort, Matcher
 from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import Match, MemoryItem
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.benchmark import data_root

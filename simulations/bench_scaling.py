@@ -21,7 +21,7 @@ import numpy as np
 
 from fedrag_flwr.evaluation.bootstrap import mean_interval
 from fedrag_flwr.evaluation.measures import size
-from fedrag_flwr.evaluation.verdicts import judge
+from fedrag_flwr.evaluation.metrics import judge
 from fedrag_flwr.settings import Plain
 from fedrag_flwr.sources.benchmark import data_root
 from simulations.bench.outcome import write_outcome

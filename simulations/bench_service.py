@@ -30,7 +30,6 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.gold import read_gold
 from fedrag_flwr.handling import respond
 from fedrag_flwr.nodes import Node
-from fedrag_flwr.ordering.controller import TrainingQuestion
 from fedrag_flwr.records import (
     AnswerRequest,
     BuildRequest,
@@ -42,6 +41,7 @@ from fedrag_flwr.records import (
     RetrieveRequest,
 )
 from fedrag_flwr.records.exchanges import AskedQuestion
+from fedrag_flwr.retrieval.device_controller import TrainingQuestion
 from fedrag_flwr.service.answers import given
 from fedrag_flwr.service.client import ServiceClient
 from fedrag_flwr.service.protocol import OFF, Plain

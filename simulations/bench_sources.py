@@ -34,7 +34,7 @@ from fedrag_flwr.retrieval import Bm25Retriever, TextEncoder
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.sources import Reading, data_root, make_document
 from fedrag_flwr.sources.graph.source import GraphSearchSettings, GraphSource
-from fedrag_flwr.sources.searching import SearchTools, TextVectors
+from fedrag_flwr.sources.source_search import SearchTools, TextVectors
 from fedrag_flwr.sources.sql.source import SqlSearchSettings, SqlSource
 from fedrag_flwr.sources.text_search import EQUATION_1, TextSearch, TextSearchSettings
 from fedrag_flwr.text import SpacyPipeline

@@ -29,8 +29,8 @@ from typing import Any
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import Document
 from fedrag_flwr.settings import Settings, fedrag_home
 from simulations.corpora.sentences import find_data, pooled_documents

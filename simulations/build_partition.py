@@ -19,7 +19,7 @@ from fedrag_flwr.demo import CORPUS, PARTITION, PARTITION_STRONG
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.privacy import SENSITIVE_TYPES, build_partition
 from fedrag_flwr.privacy.normalise import normal_name
-from fedrag_flwr.privacy.opening import read_names
+from fedrag_flwr.privacy.policy import read_names
 from fedrag_flwr.records import Fact
 from fedrag_flwr.sources import FolderSource
 from fedrag_flwr.text import SpacyPipeline

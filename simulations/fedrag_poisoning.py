@@ -26,8 +26,7 @@ import numpy as np
 
 from client_app.app import app
 from fedrag_flwr.demo import CORPUS
-from fedrag_flwr.evaluation.metrics import accuracy
-from fedrag_flwr.evaluation.verdicts import judge
+from fedrag_flwr.evaluation.metrics import accuracy, judge
 from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import Answer, Question

@@ -3,7 +3,7 @@
     python simulations/fit_controller.py [--data FOLDER] [--train 100] [--seed 7] [--write]
 
 For each multi-hop set the paragraphs of its first rows with ``split = train`` are put into one pool, and the rows'
-questions are ranked over it by a device's own sources (``fedrag_flwr/ordering/sources.py``). Prints what these, and
+questions are ranked over it by a device's own sources (``retrieval/evidence_sources.py``). Prints what these, and
 controllers that were fitted without the question's fold, place among the first, with 95 % paired-bootstrap intervals.
 `--write` fits one on all questions and puts it into the package. Vectors and tuples are kept: a second run takes
 seconds.
@@ -18,8 +18,6 @@ import numpy as np
 
 from fedrag_flwr.evaluation import paired_difference
 from fedrag_flwr.models import load_encoder
-from fedrag_flwr.ordering.controller import SHIPPED_WEIGHTS
-from fedrag_flwr.ordering.sources import FEATURES, PathKeys, Sources, by_passage
 from fedrag_flwr.records import Passage
 from fedrag_flwr.retrieval import (
     ControllerFeatures,
@@ -30,6 +28,8 @@ from fedrag_flwr.retrieval import (
     out_of_fold,
     searchable_text,
 )
+from fedrag_flwr.retrieval.device_controller import SHIPPED_WEIGHTS
+from fedrag_flwr.retrieval.evidence_sources import FEATURES, PathKeys, Sources, by_passage
 from simulations.bench_controller import shown, table
 from simulations.corpora.retrieval_pool import own_tuples
 from simulations.corpora.sentences import DATASETS, encoded, find_data, rows_of

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.evaluation.risk import RiskCoverage, risk_coverage
+from fedrag_flwr.evaluation.metrics import RiskCoverage, risk_coverage
 from fedrag_flwr.knowledge_graph.gate import ALONE, INFORMED, GateModel, fit_gate
 from fedrag_flwr.knowledge_graph.gate_signals import PARTS, SIGNALS, Signals
 from simulations.fixtures.summary_world import SummaryWorld, as_asked, world

@@ -26,7 +26,7 @@ from fedrag_flwr.answering.recall import Recall
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.gold import GoldQuestion
-from fedrag_flwr.evaluation.verdicts import is_unanswerable, judge
+from fedrag_flwr.evaluation.metrics import is_unanswerable, judge
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.memory.fusion.merge import FusionRules, Words, merge
 from fedrag_flwr.memory.matching.matcher import Matcher

@@ -17,8 +17,7 @@ import numpy as np
 from fedrag_flwr.demo import PARTITION, PARTITION_STRONG
 from fedrag_flwr.evaluation import share_interval
 from fedrag_flwr.privacy import load_partition, probabilities, respond
-from fedrag_flwr.privacy.attack import best_possible
-from fedrag_flwr.privacy.audit import empirical_epsilon, largest_log_ratio
+from fedrag_flwr.privacy.attack import best_possible, empirical_epsilon, largest_log_ratio
 from simulations.reporting.folders import out_folder
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)

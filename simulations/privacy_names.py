@@ -21,11 +21,11 @@ from pathlib import Path
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.privacy import Bundle, TypeMasking
-from fedrag_flwr.privacy.items import item_bundle, item_refusal
+from fedrag_flwr.privacy.bundles import item_bundle, item_refusal
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.normalise import normal_name, normal_names, probe
-from fedrag_flwr.privacy.opening import read_names
 from fedrag_flwr.privacy.persons import PERSON, family_tokens, find_entities, is_written_as_name
+from fedrag_flwr.privacy.policy import read_names
 from fedrag_flwr.privacy.register import Register
 from fedrag_flwr.records import Fact, MemoryItem
 from fedrag_flwr.settings import Settings, fedrag_home

@@ -11,10 +11,10 @@ from flwr.serverapp.strategy.strategy_utils import aggregate_arrayrecords
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import FederationError
-from fedrag_flwr.ordering.controller import features_id
-from fedrag_flwr.ordering.sources import FEATURES
 from fedrag_flwr.records import AnswerMode, ControllerRequest, ControllerUpdate, SumTerm
 from fedrag_flwr.retrieval import Moments
+from fedrag_flwr.retrieval.device_controller import features_id
+from fedrag_flwr.retrieval.evidence_sources import FEATURES
 from strategies.base import EVERY_EXCHANGE, FederatedRag
 from strategies.discovery import quorum_of
 from strategies.private_sums import PrivateSums

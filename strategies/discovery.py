@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from fedrag_flwr.errors import FederationError
-from fedrag_flwr.naming import is_name
+from fedrag_flwr.places import is_name
 from fedrag_flwr.records import DeviceCard
 from fedrag_flwr.settings import FederationSettings
 from strategies.name_keys import NameKeys

@@ -19,7 +19,7 @@ from fedrag_flwr.records import (
     Pending,
     RetrieveBy,
 )
-from strategies.helping import HelpingRag
+from strategies.help import HelpingRag
 from strategies.transport import Request
 
 _AT_ONCE = 32  # devices whose pages are on the way, and in the server's memory, at one time

@@ -28,7 +28,7 @@ from fedrag_flwr.records import (
     because,
 )
 from strategies.discovery import quorum_of
-from strategies.helping import Help, HelpingRag
+from strategies.help import Help, HelpingRag
 from strategies.topic_learning import TopicLearning
 from strategies.transport import Request
 

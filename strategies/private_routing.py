@@ -33,7 +33,7 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.wire import LIMITS, MIB
-from strategies.fitting import fitting
+from strategies.help import fitting
 from strategies.sealed_post import Sent, fetch_sealed, fitting_messages
 from strategies.server_tools import ServerTools
 from strategies.transport import Request, Transport

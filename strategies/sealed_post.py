@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from fedrag_flwr.records import EvidenceBatch, SealedMessage, SealedMessages
 from fedrag_flwr.wire import LIMITS, most_bytes
-from strategies.fitting import fitting
+from strategies.help import fitting
 from strategies.transport import Request, Transport
 
 _ROOM = (

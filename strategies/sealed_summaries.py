@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fedrag_flwr.records import DeviceCard, ImportReport, PeerKey, SealedOverview, SealedSummaries, SealRequest
 from fedrag_flwr.wire import LIMITS
-from strategies.fitting import fitting
+from strategies.help import fitting
 from strategies.transport import Request, Transport
 
 _ROOM = LIMITS[SealedOverview] * 3 // 4  # for sealed messages and their keys; the rest is for the members

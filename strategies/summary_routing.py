@@ -33,12 +33,11 @@ from fedrag_flwr.records import (
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.wire import LIMITS, MIB
 from strategies.base import EVERY_EXCHANGE
-from strategies.fitting import fitting
-from strategies.helping import Help
+from strategies.help import Help, fitting
 from strategies.private_routing import PrivateRouter
 from strategies.sealed_summaries import relay_summaries
+from strategies.serve import ServingRag
 from strategies.server_tools import ServerTools
-from strategies.serving import ServingRag
 from strategies.transport import Request
 
 _NO_OVERVIEW = SummaryOverview(())

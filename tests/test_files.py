@@ -18,7 +18,7 @@ from fedrag_flwr.files import best_effort
 from fedrag_flwr.memory.fusion.ledger import Ledger
 from fedrag_flwr.memory.store.summary_store import SummaryStore
 from fedrag_flwr.models.cache import GenerationCache
-from fedrag_flwr.privacy.durable import DurableFile
+from fedrag_flwr.privacy.ledger import DurableFile
 from fedrag_flwr.privacy.released_words import ReleasedWords
 
 PROCESSES, FILES = 3, 60  # without a turn for each, several of these openings fail

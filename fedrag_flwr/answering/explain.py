@@ -9,8 +9,8 @@ from typing import Protocol, TypeVar
 
 from fedrag_flwr.answering.windows import content_words
 from fedrag_flwr.records import Decision, EvidenceUnit
-from fedrag_flwr.text.numbers import told_words
 from fedrag_flwr.text.segment import under_title
+from fedrag_flwr.text.words import told_words
 
 LONG = 12  # words of an answer from which it is made of sentences, each with a citation
 _BORNE = 0.6  # share of a sentence's words that the passage which bears it tells

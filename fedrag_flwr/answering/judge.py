@@ -24,10 +24,10 @@ from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.models.base import Heard
 from fedrag_flwr.records import Answer, Citation, Cost, Decision, EvidenceUnit, Question, because
 from fedrag_flwr.text.base import QuestionAnalysis
-from fedrag_flwr.text.numbers import told_words
 from fedrag_flwr.text.options import without_options
 from fedrag_flwr.text.segment import under_title
 from fedrag_flwr.text.support import forms
+from fedrag_flwr.text.words import told_words
 
 SHIPPED = Path(__file__).with_name("confidence.json")
 READ_FEATURES = (

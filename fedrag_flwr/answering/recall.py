@@ -21,8 +21,8 @@ from fedrag_flwr.text.asking import ASKS, question_anchors
 from fedrag_flwr.text.base import QuestionAnalysis
 from fedrag_flwr.text.lexicon import FUNCTION_WORDS, GENERIC
 from fedrag_flwr.text.negation import content, misses
-from fedrag_flwr.text.numbers import number_of, told_words
 from fedrag_flwr.text.support import forms
+from fedrag_flwr.text.words import number_of, told_words
 
 RECALLED = 15  # memories that are looked at
 _SAME = 0.6  # cosine from which two words mean the same: "town" and "city" do, "destroyed" and "restored" do not

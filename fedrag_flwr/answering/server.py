@@ -9,7 +9,7 @@ from fedrag_flwr.answering.judge import judged_over, told
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.records import Answer, EvidenceUnit, Question, because
-from fedrag_flwr.retrieval.units import nearest, within
+from fedrag_flwr.retrieval.base import nearest, within
 from fedrag_flwr.settings import Settings
 
 

@@ -20,8 +20,8 @@ import numpy as np
 from fedrag_flwr.answering.logistic import Floats, Logistic
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.text.lexicon import FUNCTION_WORDS
-from fedrag_flwr.text.numbers import told_words
 from fedrag_flwr.text.segment import subject_of
+from fedrag_flwr.text.words import told_words
 
 SHIPPED = Path(__file__).with_name("windows.json")
 FEATURES = (

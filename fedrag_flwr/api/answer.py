@@ -13,7 +13,7 @@ from fedrag_flwr.answering.explain import marked
 from fedrag_flwr.errors import FedragError, SettingError
 from fedrag_flwr.models.base import Heard
 from fedrag_flwr.service.answers import GivenAnswer
-from fedrag_flwr.text.normalise import normalise_line
+from fedrag_flwr.text.words import normalise_line
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,8 @@ from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.memory.store import MemoryStore, people
 from fedrag_flwr.memory.store.database import FILE
 from fedrag_flwr.models.base import Heard
-from fedrag_flwr.naming import new_id, valid_name
 from fedrag_flwr.nodes import OWN
-from fedrag_flwr.places import Plain, deployed_root, fedrag_home
+from fedrag_flwr.places import Plain, deployed_root, fedrag_home, new_id, valid_name
 from fedrag_flwr.records import BuildReport, Progress, Question, silent
 from fedrag_flwr.service.answers import given
 from fedrag_flwr.settings import Settings

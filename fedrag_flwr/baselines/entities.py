@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 from fedrag_flwr.records import Fact, Passage, Sentence
-from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.segment import subject_of
 from fedrag_flwr.text.support import NAMES
+from fedrag_flwr.text.words import normalise_anchor
 
 
 def named(facts: Iterable[Fact]) -> list[Fact]:

@@ -15,7 +15,7 @@ from fedrag_flwr.baselines.reading import Construction, Meter, Reading, evidence
 from fedrag_flwr.baselines.substrate import Substrate
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.retrieval import RankedPassage, Ranking, fuse
-from fedrag_flwr.retrieval.units import within
+from fedrag_flwr.retrieval.base import within
 
 _ENTITIES = 5  # nearest to each of the question's
 _FIRST = 3  # nearest hyperedges whose own entities lead on

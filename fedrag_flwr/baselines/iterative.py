@@ -11,7 +11,7 @@ from fedrag_flwr.baselines.reading import Construction, Meter, Reading
 from fedrag_flwr.baselines.substrate import Substrate
 from fedrag_flwr.models.base import Grammar, Prompt
 from fedrag_flwr.records import EvidenceUnit
-from fedrag_flwr.retrieval.units import within
+from fedrag_flwr.retrieval.base import within
 
 _DONE = "done"
 _QUESTION = r'[A-Z] [^?\n]{8,120} "?"'

@@ -9,7 +9,7 @@ import numpy as np
 from fedrag_flwr.baselines.reading import Construction, Meter, Reading
 from fedrag_flwr.baselines.substrate import Substrate
 from fedrag_flwr.records import EvidenceUnit
-from fedrag_flwr.retrieval.units import within
+from fedrag_flwr.retrieval.base import within
 
 _UNIT_WORDS = 1_000
 _UNITS = 2

@@ -11,7 +11,7 @@ from fedrag_flwr.answering.read import Draft
 from fedrag_flwr.baselines.substrate import Substrate
 from fedrag_flwr.models.base import Grammar, Prompt
 from fedrag_flwr.records import Answer, Cost, EvidenceUnit, Question
-from fedrag_flwr.retrieval.units import within
+from fedrag_flwr.retrieval.base import within
 
 _MOST_SOURCES = 64
 

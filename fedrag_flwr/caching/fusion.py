@@ -11,7 +11,7 @@ from fedrag_flwr.caching.keys import CacheKeys
 from fedrag_flwr.caching.tier import Tier, TierStats, Versions
 from fedrag_flwr.records import Answer, EvidenceUnit
 from fedrag_flwr.settings import CachingSettings
-from fedrag_flwr.text.normalise import normalise_line
+from fedrag_flwr.text.words import normalise_line
 
 T = TypeVar("T")
 _UNITS = TypeAdapter(tuple[EvidenceUnit, ...])

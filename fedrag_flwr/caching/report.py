@@ -13,16 +13,16 @@ from fedrag_flwr.answering.passages import given_texts, windows
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.models.base import Encoder, Grammar, Prompt
-from fedrag_flwr.privacy.model_summary import brings_nothing
+from fedrag_flwr.privacy.model_masking import brings_nothing
 from fedrag_flwr.privacy.nearness import rescored
 from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, Question, because
-from fedrag_flwr.retrieval.units import nearest
+from fedrag_flwr.retrieval.base import nearest
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
 from fedrag_flwr.text.lexicon import FUNCTION_WORDS
 from fedrag_flwr.text.questions import matches_type
 from fedrag_flwr.text.support import coverage, forms
+from fedrag_flwr.text.words import normalise_anchor
 
 Writer = Literal["model", "extractive", "none"]
 RULES = 4  # grows when answers or reports come to be written otherwise: what was cached is then void

@@ -28,7 +28,7 @@ from fedrag_flwr.cli.console import (
 from fedrag_flwr.cli.device import NameOption, StoreOption, open_as_configured, print_path
 from fedrag_flwr.errors import ServiceAbsentError
 from fedrag_flwr.models.base import Heard
-from fedrag_flwr.naming import new_id
+from fedrag_flwr.places import new_id
 from fedrag_flwr.records import Question
 from fedrag_flwr.records.isolate import settled
 from fedrag_flwr.service.answers import GivenAnswer, given, read_answer

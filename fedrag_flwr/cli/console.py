@@ -1,12 +1,13 @@
-"""What all commands share: consoles, errors, settings from `--set`, and JSON output."""
+"""Paths among settings: what runs later works in a folder of its own, so it is told them in full."""
 
 from __future__ import annotations
 
 import functools
 import json
+import os
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -19,8 +20,10 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from fedrag_flwr.errors import FedragError, SettingError
+from fedrag_flwr.models.registry import REGISTRY
+from fedrag_flwr.nodes import OWN
 from fedrag_flwr.records import Progress as ProgressTeller
-from fedrag_flwr.settings import Settings
+from fedrag_flwr.settings import AUTO, Plain, Settings
 from fedrag_flwr.text import normalise_line
 
 P = ParamSpec("P")
@@ -156,3 +159,40 @@ def progress_bar() -> Iterator[ProgressTeller]:
             bar.update(tasks[phase], completed=done, total=total)
 
         yield tell
+
+
+PATH_SETTINGS = frozenset(
+    {
+        "home",
+        "models.encoder",
+        "models.generator",
+        "models.late-interaction",
+        "models.pipeline",
+        "server.generator",
+        "privacy.partition",
+        "privacy.public-names",
+        "retrieval.weights",
+        "overlay.edges",
+        "overlay.topics",
+        "data.root",
+        "data.questions",
+    }
+)
+_PATHS = (
+    PATH_SETTINGS
+    | {key for key, setting in OWN.items() if setting in PATH_SETTINGS}
+    | {"data-path", "training-questions"}
+)
+# what else may stand there
+_WORDS = frozenset({"", AUTO, "demo", "demo-strong", "shipped", "trained", "learnt", *REGISTRY})
+
+
+def in_full(config: Mapping[str, Plain]) -> dict[str, Plain]:
+    """A run's or a device's config, its relative paths in full where they name something in the working directory."""
+    return {key: _full(value) if key in _PATHS and isinstance(value, str) else value for key, value in config.items()}
+
+
+def _full(value: str) -> str:
+    here = Path.cwd() / value
+    relative = value not in _WORDS and not Path(value).is_absolute()
+    return str(here.resolve()) if relative and os.path.exists(here) else value

@@ -44,7 +44,7 @@ from fedrag_flwr.places import fedrag_home
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.records import BuildReport, ChosenPath
 from fedrag_flwr.service.config import config_of
-from fedrag_flwr.sources.opening import SourceSet
+from fedrag_flwr.sources.open_source import SourceSet
 
 inspect_app = typer.Typer(help="Look into a device's memory.", no_args_is_help=True)
 

@@ -10,14 +10,13 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from fedrag_flwr.cli.console import JsonFlag, err, out, print_json, progress_bar, toml_value, with_errors
+from fedrag_flwr.cli.console import JsonFlag, err, in_full, out, print_json, progress_bar, toml_value, with_errors
 from fedrag_flwr.cli.device import EmptyFlag, show_report
-from fedrag_flwr.cli.paths import in_full
 from fedrag_flwr.device_files import DeviceFiles, Link, public_half, supernode_command
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.nodes import Node, sources_of
 from fedrag_flwr.settings import Plain
-from fedrag_flwr.sources.looking import mode_of
+from fedrag_flwr.sources.folder import mode_of
 from fedrag_flwr.sources.mapping import file_beside, without_password
 
 app = typer.Typer(help="Set up this machine as a device of a federation.", no_args_is_help=True)

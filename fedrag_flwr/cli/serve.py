@@ -24,7 +24,7 @@ def serve(
     """Keep a device's models and memory loaded, and answer: people at the device, and Flower's messages."""
     from fedrag_flwr.service.config import config_of, read_config
     from fedrag_flwr.service.protocol import TOKEN
-    from fedrag_flwr.service.running import serve as run
+    from fedrag_flwr.service.run import serve as run
 
     if bool(name) == (config is not None):
         raise SettingError("name a device, or its config file", where="fedrag serve", fix="fedrag serve NAME")

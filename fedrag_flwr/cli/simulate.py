@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 from rich.status import Status
 
-from fedrag_flwr.cli.console import JsonFlag, SetOption, changed, err, out, print_json, with_errors
+from fedrag_flwr.cli.console import JsonFlag, SetOption, changed, err, in_full, out, print_json, with_errors
 from fedrag_flwr.cli.flower import COMPLETED, Flower, app_directory, superlink_pid
-from fedrag_flwr.cli.paths import in_full
 from fedrag_flwr.errors import FederationError
 from fedrag_flwr.evaluation.results import read_summary
 from fedrag_flwr.evaluation.table import cost_table, kinds_table, quality_table

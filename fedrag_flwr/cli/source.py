@@ -9,7 +9,7 @@ import typer
 from fedrag_flwr.cli.console import with_errors
 from fedrag_flwr.sources.graph.mapping import graph_toml
 from fedrag_flwr.sources.mapping import without_password
-from fedrag_flwr.sources.opening import filled_url, proposed_mapping, url_of
+from fedrag_flwr.sources.open_source import filled_url, proposed_mapping, url_of
 from fedrag_flwr.sources.sql.mapping import SqlMapping, sql_toml
 
 app = typer.Typer(help="Databases and graphs as sources.", no_args_is_help=True)

@@ -12,13 +12,13 @@ import numpy as np
 
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, learn, update
-from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change, NewDocument, Rejected, content_id
 from fedrag_flwr.memory.synthesis.distilling import Distilled, Distiller, Drafted
 from fedrag_flwr.memory.synthesis.rules import Draft
 from fedrag_flwr.memory.synthesis.standing import Drafts, Standing
 from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import BuildReport, Cost, Document, MemoryItem, Passage, Progress
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.base import Reading

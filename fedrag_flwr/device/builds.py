@@ -12,12 +12,12 @@ from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store import MemoryStore, people
 from fedrag_flwr.memory.store.database import write_lock
 from fedrag_flwr.memory.synthesis.distilling import Distiller
-from fedrag_flwr.ordering.controller import DeviceController
-from fedrag_flwr.ordering.order import EvidenceOrders
 from fedrag_flwr.records import BuildReport, Progress
+from fedrag_flwr.retrieval.device_controller import DeviceController
+from fedrag_flwr.retrieval.order import EvidenceOrders
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.base import Reading
-from fedrag_flwr.sources.opening import SourceSet
+from fedrag_flwr.sources.open_source import SourceSet
 
 _LOCK = "building.lock"
 _TEXTS = "texts"  # meta key: whether the last build read the folder of files

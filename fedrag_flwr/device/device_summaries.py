@@ -23,7 +23,7 @@ from fedrag_flwr.privacy.released_words import ReleasedWords
 from fedrag_flwr.records import AskedQuestion, EvidenceUnit, HitsBatch, HitsRequest, HitSummary
 from fedrag_flwr.settings import CachingSettings
 from fedrag_flwr.sources.base import SearchableSource, SourceHit
-from fedrag_flwr.text.normalise import normalise_line
+from fedrag_flwr.text.words import normalise_line
 
 _SUMMARY = TypeAdapter(HitSummary)
 _MOST_REMOVED = 64

@@ -29,11 +29,9 @@ from fedrag_flwr.memory.store.delivered import DeliveredAnswers
 from fedrag_flwr.memory.store.outbox import Outbox
 from fedrag_flwr.memory.synthesis.rules import RuleSynthesizer
 from fedrag_flwr.models.base import Heard
-from fedrag_flwr.naming import valid_name
-from fedrag_flwr.ordering.controller import DeviceController, TrainingQuestion
-from fedrag_flwr.ordering.order import EvidenceOrders
-from fedrag_flwr.ordering.sources import DeviceSources
-from fedrag_flwr.privacy.opening import open_export_filter
+from fedrag_flwr.overlay.peer import DeviceWalks
+from fedrag_flwr.places import valid_name
+from fedrag_flwr.privacy.policy import open_export_filter
 from fedrag_flwr.privacy.sealing import SealingKey
 from fedrag_flwr.records import (
     Answer,
@@ -59,10 +57,12 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.records.isolate import isolated
 from fedrag_flwr.retrieval import FittingSettings
+from fedrag_flwr.retrieval.device_controller import DeviceController, TrainingQuestion
+from fedrag_flwr.retrieval.evidence_sources import DeviceSources
+from fedrag_flwr.retrieval.order import EvidenceOrders
 from fedrag_flwr.settings import Settings, fedrag_home
-from fedrag_flwr.sources.opening import SourceSet
+from fedrag_flwr.sources.open_source import SourceSet
 from fedrag_flwr.text import Extractor, ModelExtractor, ParseExtractor
-from fedrag_flwr.walking.peer import DeviceWalks
 
 NAMES = "names.sqlite"
 CACHES = "caches"

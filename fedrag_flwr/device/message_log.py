@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from fedrag_flwr.errors import StaleMessageError, StoreCorruptError, StoreFullError
-from fedrag_flwr.privacy.durable import DurableFile
+from fedrag_flwr.privacy.ledger import DurableFile
 
 FILE = "messages.sqlite"
 MOST_RUNS = 64

@@ -19,13 +19,13 @@ from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.memory.matching.quorum import Quorum
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Encoder, Heard
-from fedrag_flwr.ordering.controller import DeviceController
-from fedrag_flwr.ordering.order import EvidenceOrders
+from fedrag_flwr.overlay.answer_cache import AnswerCache
+from fedrag_flwr.overlay.peer import DeviceWalks
 from fedrag_flwr.records import Answer, AnswerMode, Cost, EvidenceUnit, MemoryItem, OpenQuestion, Question, Vector, Want
+from fedrag_flwr.retrieval.device_controller import DeviceController
+from fedrag_flwr.retrieval.order import EvidenceOrders
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.text.segment import under_title
-from fedrag_flwr.walking.cache import AnswerCache
-from fedrag_flwr.walking.peer import DeviceWalks
 
 Memories = Literal["all", "own", "none"]
 State = tuple[int, str]

@@ -10,11 +10,11 @@ import numpy as np
 
 from fedrag_flwr.device.shared_memory import OpaqueIds
 from fedrag_flwr.device.views import trace_answer
-from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.privacy.export import ExportFilter
-from fedrag_flwr.privacy.opening import policy_digest
+from fedrag_flwr.privacy.policy import policy_digest
 from fedrag_flwr.privacy.register import read_register
+from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import Answer, AnswerBatch, AnswerMode, BuildReport, OpenQuestion, Vector
 from fedrag_flwr.settings import Settings
 

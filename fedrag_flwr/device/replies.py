@@ -24,8 +24,8 @@ from fedrag_flwr.device.shared_memory import Sharing
 from fedrag_flwr.errors import FedragError, PrivacyError, StoreCorruptError, WireError
 from fedrag_flwr.files import best_effort, replace_file
 from fedrag_flwr.memory.store.summary_store import SummaryStore
+from fedrag_flwr.privacy.bundles import MASKED_FOR_ONE
 from fedrag_flwr.privacy.contents import Content
-from fedrag_flwr.privacy.evidence import MASKED_FOR_ONE
 from fedrag_flwr.records import (
     Centroid,
     CentroidBatch,
@@ -43,7 +43,7 @@ from fedrag_flwr.records import (
     SummaryRequest,
 )
 from fedrag_flwr.retrieval.source_router import GROUPS, Centroids, centroids_of
-from fedrag_flwr.sources.opening import SourceSet
+from fedrag_flwr.sources.open_source import SourceSet
 from fedrag_flwr.text.segment import under_title
 
 _LOG = logging.getLogger(__name__)

@@ -3,7 +3,7 @@
 from fedrag_flwr.evaluation.bootstrap import Interval, mean_interval, paired_difference, share_interval
 from fedrag_flwr.evaluation.gold import GoldQuestion, gold_line, read_gold
 from fedrag_flwr.evaluation.manifest import Manifest, collect_manifest
-from fedrag_flwr.evaluation.metrics import accuracy, exact_match, f1, normalise_answer
+from fedrag_flwr.evaluation.metrics import Verdict, accuracy, exact_match, f1, judge, judge_all, normalise_answer
 from fedrag_flwr.evaluation.report import render_report
 from fedrag_flwr.evaluation.results import read_answers, read_summary, write_results
 from fedrag_flwr.evaluation.rows import AnswerRow
@@ -11,7 +11,6 @@ from fedrag_flwr.evaluation.scoring import SystemResult, score_system
 from fedrag_flwr.evaluation.summary import DeviceSummary, Summary, summarise
 from fedrag_flwr.evaluation.table import cost_table, kinds_table, quality_table
 from fedrag_flwr.evaluation.traffic import PhaseTraffic, Traffic
-from fedrag_flwr.evaluation.verdicts import Verdict, judge, judge_all
 
 __all__ = [
     "AnswerRow",

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from fedrag_flwr.evaluation.measures import comparable, contenders, label, number, points, seconds
 from fedrag_flwr.evaluation.page import grids
 from fedrag_flwr.evaluation.page.charts import Dot, histograms, scatter
-from fedrag_flwr.evaluation.page.embedding import embed
-from fedrag_flwr.evaluation.page.stacks import path_stacks, traffic, used_paths
+from fedrag_flwr.evaluation.page.embed import embed
+from fedrag_flwr.evaluation.page.grids import path_stacks, traffic, used_paths
 from fedrag_flwr.evaluation.rows import AnswerRow
 from fedrag_flwr.evaluation.scoring import SystemResult
 from fedrag_flwr.evaluation.summary import Summary

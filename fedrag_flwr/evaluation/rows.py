@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fedrag_flwr.answering.explain import LONG, bearing_first, told_of, why_declined
 from fedrag_flwr.evaluation.bootstrap import Finite
 from fedrag_flwr.evaluation.gold import GoldQuestion
-from fedrag_flwr.evaluation.verdicts import Verdict, judge_all
+from fedrag_flwr.evaluation.metrics import Verdict, judge_all
 from fedrag_flwr.records import Answer, ChosenPath, Cost, EvidenceUnit, Explained
 
 MISSING = "missing"

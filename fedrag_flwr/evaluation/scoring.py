@@ -13,8 +13,8 @@ from pydantic import AllowInfNan
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.bootstrap import Interval
 from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.evaluation.metrics import ABSTAINED, Verdict, is_unanswerable, judge_all
 from fedrag_flwr.evaluation.traffic import PhaseTraffic, Traffic
-from fedrag_flwr.evaluation.verdicts import ABSTAINED, Verdict, is_unanswerable, judge_all
 from fedrag_flwr.records import Answer
 
 Share = Annotated[float, Ge(0.0), Le(1.0)]

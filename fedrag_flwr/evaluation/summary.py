@@ -12,8 +12,8 @@ from annotated_types import MinLen
 from fedrag_flwr.evaluation.bootstrap import Interval, mean_interval, paired_difference
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.manifest import Manifest
+from fedrag_flwr.evaluation.metrics import Verdict, judge_all
 from fedrag_flwr.evaluation.scoring import Amount, Number, Share, SystemResult
-from fedrag_flwr.evaluation.verdicts import Verdict, judge_all
 from fedrag_flwr.records import Answer, BuildReport
 
 

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from fedrag_flwr.exchange.enclave_requests import open_answers, seal_for_enclave
-from fedrag_flwr.exchange.numbers import FILE as NUMBERS
-from fedrag_flwr.exchange.numbers import SummaryNumbers
-from fedrag_flwr.exchange.routing import Overview, PrivateRouting, Seeker
+from fedrag_flwr.exchange.enclave import open_answers, seal_for_enclave
+from fedrag_flwr.exchange.routing import FILE as NUMBERS
+from fedrag_flwr.exchange.routing import Overview, PrivateRouting, Seeker, SummaryNumbers
 from fedrag_flwr.exchange.sealed import Retrieve, give_sealed, open_evidence
 from fedrag_flwr.exchange.summaries import Own, PrivateSummaries, Take
-from fedrag_flwr.exchange.sums import GroupSums
-from fedrag_flwr.exchange.training import PrivateTraining
+from fedrag_flwr.exchange.sums import GroupSums, PrivateTraining
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.scoring import QuestionCipher

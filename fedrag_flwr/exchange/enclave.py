@@ -13,7 +13,7 @@ import logging
 import resource
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -32,10 +32,12 @@ from fedrag_flwr.records import (
     AnswerBatch,
     Cost,
     EnclaveQuestion,
+    EnclaveRequest,
     Evidence,
     EvidenceRequest,
     EvidenceUnit,
     PeerKey,
+    Question,
     SealedMessage,
     SealedMessages,
     declined,
@@ -43,6 +45,47 @@ from fedrag_flwr.records import (
 from fedrag_flwr.records.isolate import isolated
 from fedrag_flwr.settings import Plain, Settings, fedrag_home, is_endpoint
 from fedrag_flwr.text.segment import under_title
+
+
+def seal_for_enclave(
+    device: str, key: SealingKey, request: EnclaveRequest, questions: Iterable[Question], run: str
+) -> SealedMessages:
+    """Seal questions of this home for the enclave, with the key for which it is to seal the answers.
+
+    Raises
+    ------
+    WireError
+        A question is asked at another home.
+    """
+    if any(question.home != device for question in request.questions):
+        raise WireError("a question of another home", where="ConfideRequest")
+    start, sealed_messages = time.perf_counter(), []
+    for question in questions:
+        data = wire.pack(EnclaveQuestion(question, key.public), run=run)
+        sealed = seal(data, request.enclave, context_of("question", run, question.id, device))
+        sealed_messages.append(SealedMessage(question.id, device, sealed))
+    return SealedMessages(device, tuple(sealed_messages), time.perf_counter() - start)
+
+
+def open_answers(device: str, key: SealingKey, messages: Iterable[SealedMessage], run: str) -> list[Answer]:
+    """The answers that the enclave sealed for this home.
+
+    Raises
+    ------
+    CipherError
+        A sealed message is another's.
+    WireError
+        A sealed message holds something else than the answer to its question.
+    """
+    answers: list[Answer] = []
+    for message in messages:
+        data = key.open(message.sealed, context_of("answer", run, message.question_id, device))
+        batch = wire.unpack(data, AnswerBatch, run=run)
+        if [one.question_id for one in batch.answers] != [message.question_id] or batch.device != device:
+            raise CipherError("an answer to another question", where="AnswerBatch")
+        answers += batch.answers
+    return answers
+
 
 _LOG = logging.getLogger(__name__)
 _MOST_BYTES = 2**28

@@ -15,8 +15,7 @@ import numpy as np
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import CipherError, WireError
-from fedrag_flwr.exchange.numbers import SummaryNumbers
-from fedrag_flwr.exchange.routing import restored, rounded
+from fedrag_flwr.exchange.routing import SummaryNumbers, restored, rounded
 from fedrag_flwr.exchange.sealed import context_of
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.sealing import SealingKey, check_tag, seal, seal_once, tag

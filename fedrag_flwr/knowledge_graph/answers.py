@@ -12,7 +12,7 @@ from fedrag_flwr.knowledge_graph.gate import Gate, GateDecision
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.nearness import rescored
 from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, OpenQuestion, Question, Vector, because
-from fedrag_flwr.retrieval.units import nearest, shortened, within
+from fedrag_flwr.retrieval.base import nearest, shortened, within
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
 from fedrag_flwr.text.options import without_options
 

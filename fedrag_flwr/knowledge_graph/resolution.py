@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.knowledge_graph.statements import CONCEPT, NAME, End, Statement
-from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.segment import document_title
+from fedrag_flwr.text.words import normalise_anchor
 
 Floats = NDArray[np.float32]
 ALIKE = 0.3  # cosine of two contexts from which mentions of compatible types are one thing

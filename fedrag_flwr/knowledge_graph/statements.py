@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from fedrag_flwr.records import EvidenceTuple, Passage, Sentence
-from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.names import NUMERIC_TYPES
 from fedrag_flwr.text.segment import document_title, subject_of
+from fedrag_flwr.text.words import normalise_anchor
 
 CONCEPT, NAME = "CONCEPT", "NAME"
 _LITERALS = NUMERIC_TYPES | {"TIME"}

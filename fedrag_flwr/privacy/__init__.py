@@ -3,9 +3,8 @@
 from fedrag_flwr.privacy.export import ExportFilter, Released
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.ldp import SENSITIVE_TYPES, LocalDifferentialPrivacy
-from fedrag_flwr.privacy.ledger import BudgetLedger
+from fedrag_flwr.privacy.ledger import BudgetLedger, SurrogateMemo
 from fedrag_flwr.privacy.masking import DEFAULT_MASK_TYPES, TypeMasking
-from fedrag_flwr.privacy.memo import SurrogateMemo
 from fedrag_flwr.privacy.operators import Bundle, Change, Operator
 from fedrag_flwr.privacy.policy import PrivacyMode, make_export_filter
 from fedrag_flwr.privacy.presidio import PresidioMasking

@@ -13,24 +13,26 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import PrivacyError
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy.answers import answer_bundle, shown_answer
-from fedrag_flwr.privacy.chain import OperatorChain
-from fedrag_flwr.privacy.contents import Content, mean_vectors, shown_vectors
-from fedrag_flwr.privacy.evidence import (
+from fedrag_flwr.privacy.bundles import (
     MOST_PARAGRAPH,
+    TOO_LONG,
+    answer_bundle,
+    asked_for,
     evidence_bundle,
     evidence_refusal,
     is_too_long,
+    item_bundle,
+    item_refusal,
+    shown_answer,
+    shown_item,
     text_refusal,
 )
-from fedrag_flwr.privacy.items import TOO_LONG, asked_for, item_bundle, item_refusal, shown_item
-from fedrag_flwr.privacy.known_names import KnownNames
+from fedrag_flwr.privacy.contents import Content, mean_vectors, shown_vectors
+from fedrag_flwr.privacy.known_names import KnownNames, PrivateNames
 from fedrag_flwr.privacy.nearness import rescored
 from fedrag_flwr.privacy.normalise import clean
-from fedrag_flwr.privacy.operators import Bundle, Operator
-from fedrag_flwr.privacy.outgoing import OutgoingLedger
-from fedrag_flwr.privacy.outgoing_vectors import OutgoingVectors
-from fedrag_flwr.privacy.private_names import PrivateNames
+from fedrag_flwr.privacy.operators import Bundle, Operator, OperatorChain
+from fedrag_flwr.privacy.outgoing import OutgoingLedger, OutgoingVectors
 from fedrag_flwr.records import (
     MOST_LINE,
     Answer,

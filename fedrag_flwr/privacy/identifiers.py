@@ -6,7 +6,7 @@ import ipaddress
 import re
 
 from fedrag_flwr.privacy.rules import OF_WHOM, Span, is_count, rule, scan
-from fedrag_flwr.privacy.stop_words import STOP_WORDS
+from fedrag_flwr.privacy.word_lists import STOP_WORDS
 
 IDENTIFIER_TYPES = ("EMAIL", "URL", "PHONE", "IBAN", "CREDIT_CARD", "IP", "MAC", "SSN", "ID")
 OPTIONAL_TYPES = ("DATE_OF_BIRTH",)

@@ -1,24 +1,87 @@
-"""Names that the device has found to be private once: looked for from then on in all that leaves it."""
+"""Names that a device knows: public ones, and private ones in its documents."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from fedrag_flwr.privacy.durable import DurableFile
-from fedrag_flwr.privacy.given_names import PARTICLES, SHORT_TITLES
-from fedrag_flwr.privacy.normalise import probe
+from fedrag_flwr.privacy.bundles import item_bundle
+from fedrag_flwr.privacy.ledger import DurableFile
+from fedrag_flwr.privacy.normalise import normal_name, normal_names, probe
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.patterns import is_short
 from fedrag_flwr.privacy.persons import PERSON, Found, is_ordinary, name_tokens
 from fedrag_flwr.privacy.register import Register
-from fedrag_flwr.text.anchors import normalise_anchor
+from fedrag_flwr.privacy.rewriting import Range
+from fedrag_flwr.privacy.word_lists import GIVEN_NAMES, PARTICLES, SHORT_TITLES
+from fedrag_flwr.records import MemoryItem
+from fedrag_flwr.text.words import normalise_anchor
+
+_NAME_WORD = re.compile(r"[\w'-]+")
+
+
+class PublicNames:
+    """Public names by their normal forms.
+
+    Parameters
+    ----------
+    names
+        As the federation writes them.
+    """
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._names = normal_names(names)
+        self._longest = max((len(name.split()) for name in self._names), default=0)
+        self._words = frozenset(word for name in self._names for word in name.split())
+
+    def may_mean(self, name: str) -> bool:
+        """Tell whether a name is a word of a public one, which others than its bearer may mean."""
+        return normal_name(name) in self._words
+
+    def covers(self, form: str, present: frozenset[str]) -> bool:
+        """Tell whether a form is public: itself, as a part of a public name in the text, or after a role.
+
+        Parameters
+        ----------
+        form
+            A name as it is written.
+        present
+            The normal forms of the public names in the same texts, as `within` gives them.
+        """
+        name = normal_name(form)
+        title, _, bare = name.partition(" ")
+        if title.rstrip(".") in SHORT_TITLES:
+            name = bare
+        if name in self._names or any(f" {name} " in f" {public} " for public in present):
+            return True
+        longer = [public for public in present if " " in public and name.endswith(f" {public}")]
+        return any(GIVEN_NAMES.isdisjoint(name.removesuffix(public).split()) for public in longer)
+
+    def within(self, text: str) -> list[tuple[Range, str]]:
+        """Find the longest public names in a text: where they stand, and their normal forms."""
+        if not self._names:
+            return []
+        words = list(_NAME_WORD.finditer(probe(text)))
+        found = []
+        for start in range(len(words)):
+            for end in range(min(len(words), start + self._longest), start, -1):
+                span = (words[start].start(), words[end - 1].end())
+                name = normal_name(text[slice(*span)])
+                if name in self._names:
+                    found.append((span, name))
+                    break
+        return found
+
+    def ranges(self, text: str) -> list[Range]:
+        """Where public names stand in a text."""
+        return [span for span, _ in self.within(text)]
+
 
 RULE = "elsewhere"
 _SCHEMA = """CREATE TABLE IF NOT EXISTS names (
@@ -231,3 +294,66 @@ def _untitled(words: Sequence[str]) -> tuple[str, ...]:
 def _digest(place: Place, words: tuple[str, ...], what: str = "name") -> str:
     """Digest of a name's words, or of what it begins with."""
     return hashlib.sha256("\0".join((what, place, *words)).encode()).hexdigest()[:32]
+
+
+class PrivateNames:
+    """What an export filter knows to be private, of the documents as they are and of all that it has met.
+
+    Parameters
+    ----------
+    known
+        The names that the operators share.
+    searched
+        Whether any operator looks for them; otherwise none counts as known.
+    """
+
+    def __init__(self, known: KnownNames, searched: bool) -> None:
+        self._known = known
+        self._searched = searched
+        self._register = Register()
+        self._inform: Callable[[], None] = _nothing_new
+
+    def __len__(self) -> int:
+        """How many names are looked for; it only grows."""
+        return len(self._known) if self._searched else 0
+
+    def informed_by(self, inform: Callable[[], None]) -> None:
+        """Have `know` called where documents have changed, before texts that were read by then are rewritten.
+
+        So no text leaves under what older documents show than those that it is from.
+        """
+        self._inform = inform
+
+    def know(self, register: Register) -> None:
+        """Look from now on also for what the device's documents show to be private."""
+        self._register = register
+        self._known.consult(register)
+
+    def tell(self, bundles: Sequence[Bundle]) -> list[Bundle]:
+        """Give the bundles with what the documents show of the names in them, after asking whether those changed."""
+        self._inform()
+        return [self._register.tell(bundle) for bundle in bundles]
+
+    def leads(self) -> Mapping[str, str]:
+        """The names by digest, with the digests of their first words."""
+        return self._known.leads() if self._searched else {}
+
+    def pending(self) -> frozenset[str]:
+        """Digests of the names learnt since `settle`: what was shared before may hold them in clear."""
+        return self._known.pending() if self._searched else frozenset()
+
+    def settle(self, names: Iterable[str]) -> None:
+        """Record that what was shared before names were known is withdrawn or will be released anew."""
+        self._known.settle(names)
+
+    def holding(self, items: Iterable[MemoryItem], names: frozenset[str]) -> list[str]:
+        """Give the ids of the memories in which one of these names stands."""
+        return [item.id for item in items if self._known.find(item_bundle(item), names)]
+
+    def close(self) -> None:
+        """Close their file."""
+        self._known.close()
+
+
+def _nothing_new() -> None:
+    """Where an export filter is used without a device, nobody has documents that change."""

@@ -1,15 +1,122 @@
-"""The budget ledger: how much epsilon each entity has spent, and where it ends."""
+"""What a device remembers of its randomised responses: spent budgets, and the surrogates that it gave."""
 
 from __future__ import annotations
 
 import math
+import secrets
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedrag_flwr.errors import BudgetError, SettingError
-from fedrag_flwr.privacy.durable import DurableFile
+from fedrag_flwr.errors import BudgetError, SettingError, StoreMismatchError
+from fedrag_flwr.files import making_in
+from fedrag_flwr.sqlite_errors import own_errors
+
+_BUSY_SECONDS = 10.0
+_MEND = "restore it from a backup; do not delete a ledger"
+
+
+class DurableFile:
+    """One SQLite file in WAL mode: what a transaction committed stays.
+
+    Threads may share it; other processes wait for its write lock.
+
+    Parameters
+    ----------
+    path
+        The file; its folder is made, readable by its owner only, where it is missing. None keeps everything in working
+        memory, for as long as the object lives.
+    kind
+        What the file is for; another kind of file at this path is refused.
+    schema
+        One ``CREATE TABLE`` statement.
+    version
+        Schema version; a file of another version is refused.
+    power_loss
+        Whether a transaction must survive a power loss, too: then each waits for the disk, for milliseconds.
+
+    Raises
+    ------
+    StoreError
+        If the file cannot be opened, is torn, or is of another kind or version.
+    """
+
+    def __init__(self, path: Path | None, kind: str, schema: str, version: int, *, power_loss: bool = True) -> None:
+        self._name = path.name if path else kind
+        self._folder = path.parent if path else Path("memory")
+        self._lock = threading.RLock()
+        with self._errors():
+            self._connection = _connected(path)
+            self._connection.execute(f"PRAGMA synchronous={'FULL' if power_loss else 'NORMAL'}")
+            self._connection.execute("PRAGMA secure_delete=ON")  # what is deleted is not left on free pages
+            with self.writing():
+                self._connection.execute("CREATE TABLE IF NOT EXISTS about (kind TEXT PRIMARY KEY, version INTEGER)")
+                self._connection.execute(
+                    "INSERT OR IGNORE INTO about SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM about)", (kind, version)
+                )
+                self._connection.execute(schema)
+            about = self._connection.execute("SELECT kind, version FROM about").fetchall()
+        if about != [(kind, version)]:
+            self.close()
+            raise StoreMismatchError(
+                f"it is not a {kind} of version {version}", where=self._name, fix="use another file or an older release"
+            )
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Hold the file's write lock for one transaction: committed at the end, undone on an error.
+
+        Within another one of this thread it is a part of that.
+        """
+        with self._lock, self._errors():
+            if self._connection.in_transaction:
+                yield self._connection
+                return
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:  # not where SQLite has undone it by itself, as on a full disk
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Give the connection for a query."""
+        with self._lock, self._errors():
+            yield self._connection
+
+    def forget_log(self) -> None:
+        """Move the log into the file and empty it, unless a reader holds it: what was removed is then in neither."""
+        with self.reading() as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def _errors(self) -> AbstractContextManager[None]:
+        return own_errors(self._folder, self._name, _MEND)
+
+
+def _connected(path: Path | None) -> sqlite3.Connection:
+    if path is None:
+        return _opened(":memory:")
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with making_in(path.parent):  # SQLite does not wait while another process turns to its log
+        path.touch(mode=0o600)
+        connection = _opened(path)
+        connection.execute("PRAGMA journal_mode=WAL")
+        return connection
+
+
+def _opened(where: Path | str) -> sqlite3.Connection:
+    return sqlite3.connect(where, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+
 
 BUDGET = "budget.sqlite"
 _SCHEMA = """CREATE TABLE IF NOT EXISTS spent (
@@ -115,3 +222,92 @@ class BudgetLedger:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+MEMO = "surrogates.sqlite"
+_DRAW = "draw TEXT NOT NULL DEFAULT ''"
+_MEMO_SCHEMA = f"""CREATE TABLE IF NOT EXISTS surrogates (
+    entity TEXT NOT NULL, partition TEXT NOT NULL, epoch INTEGER NOT NULL, surrogate TEXT NOT NULL, {_DRAW},
+    PRIMARY KEY (entity, partition, epoch)) WITHOUT ROWID"""
+_FREE = "free"
+_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """A draw that costs: of which entity, from which partition version and in which epoch.
+
+    `id` tells it from any other draw for the same; it is empty where an earlier release drew.
+    """
+
+    entity: str
+    partition: str
+    epoch: int
+    id: str
+
+
+class SurrogateMemo:
+    """Surrogates by entity, partition version and epoch; fresh noise at each upload would let a reader average.
+
+    Parameters
+    ----------
+    path
+        The device's own file. It holds digests of entities, and names of the public partition.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = DurableFile(path, "surrogate memo", _MEMO_SCHEMA, 1)
+        with self._file.writing() as connection:
+            if "draw" not in [row[1] for row in connection.execute("PRAGMA table_info(surrogates)")]:
+                connection.execute(f"ALTER TABLE surrogates ADD COLUMN {_DRAW}")  # a file of an earlier release
+
+    def get(self, entities: Sequence[str], partition: str, epoch: int) -> dict[str, str]:
+        """Look up the surrogates of entity digests; those that have none yet are left out."""
+        found: dict[str, str] = {}
+        with self._file.reading() as connection:
+            for some, listed in _in_parts(entities):
+                query = f"SELECT entity, surrogate FROM surrogates WHERE partition=? AND epoch=? AND entity IN {listed}"
+                found.update(connection.execute(query, (partition, epoch, *some)).fetchall())
+        return found
+
+    def draws(self, entities: Sequence[str]) -> list[Draw]:
+        """Give all draws of entity digests that cost, of any partition and epoch."""
+        found: list[Draw] = []
+        with self._file.reading() as connection:
+            for some, listed in _in_parts(entities):
+                query = f"SELECT entity, partition, epoch, draw FROM surrogates WHERE draw<>? AND entity IN {listed}"
+                found += [Draw(*row) for row in connection.execute(query, (_FREE, *some))]
+        return found
+
+    def keep(self, drawn: Mapping[str, str], partition: str, epoch: int, free: Collection[str] = ()) -> dict[str, str]:
+        """Write surrogates durably and give the ones that count: what was written first wins.
+
+        Those of `free` entities were drawn without a look at the entity's own name, and cost nothing.
+        """
+        draw = secrets.token_hex(8)
+        with self._file.writing() as connection:
+            connection.executemany(
+                "INSERT OR IGNORE INTO surrogates (entity, partition, epoch, surrogate, draw) VALUES (?, ?, ?, ?, ?)",
+                [
+                    (entity, partition, epoch, surrogate, _FREE if entity in free else draw)
+                    for entity, surrogate in drawn.items()
+                ],
+            )
+        return self.get(list(drawn), partition, epoch)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Let nobody else draw meanwhile; what is kept within is written at the end, or not at all on an error."""
+        with self._file.writing():
+            yield
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _in_parts(entities: Sequence[str]) -> Iterator[tuple[Sequence[str], str]]:
+    """No more entities at once than a query may have values, with the marks that stand for them."""
+    for start in range(0, len(entities), _AT_ONCE):
+        some = entities[start : start + _AT_ONCE]
+        yield some, f"({','.join('?' * len(some))})"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES, OPTIONAL_TYPES, find_identifiers
-from fedrag_flwr.privacy.known_names import KnownNames
+from fedrag_flwr.privacy.known_names import KnownNames, PublicNames
 from fedrag_flwr.privacy.normalise import probe
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.patterns import (
@@ -19,7 +19,6 @@ from fedrag_flwr.privacy.patterns import (
     upper_pattern,
 )
 from fedrag_flwr.privacy.persons import PERSON, Found, family_tokens, find_entities, is_written_as_name, name_tokens
-from fedrag_flwr.privacy.public_names import PublicNames
 from fedrag_flwr.privacy.rewriting import Replacement, placeholder, rewrite
 from fedrag_flwr.privacy.rules import Span
 from fedrag_flwr.records import Fact

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable
 from itertools import chain
 
-from fedrag_flwr.text.normalise import plain_breaks
+from fedrag_flwr.text.words import plain_breaks
 
 # Characters that show nothing but are not of the categories Cf and Cc.
 _INVISIBLE = frozenset(

@@ -1,15 +1,15 @@
-"""Patterns that match a found name or identifier wherever and however it is written again."""
+"""Postal addresses: streets with numbers, units, boxes and postcodes, and the places that follow them."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
 
-from fedrag_flwr.privacy.given_names import TITLES
 from fedrag_flwr.privacy.normalise import probe
 from fedrag_flwr.privacy.persons import is_ordinary
-from fedrag_flwr.privacy.stop_words import STOP_WORDS
-from fedrag_flwr.text.anchors import normalise_anchor
+from fedrag_flwr.privacy.rules import OF_WHOM, Span, is_count, rule, scan
+from fedrag_flwr.privacy.word_lists import STOP_WORDS, TITLES
+from fedrag_flwr.text.words import normalise_anchor
 
 _REMEMBERED = 8_192  # names recur from item to item, and compiling is slow
 _SHORT = 2  # letters of a name that is as often something else in small letters, or in large ones alone: "ng", "NG"
@@ -105,3 +105,168 @@ def _spread(surface: str) -> str:
 def _word(word: str) -> str:
     bare = re.escape(word.rstrip(".,"))
     return rf"{bare}[.,]?" if word[-1] in ".," else bare
+
+
+RECORD_TYPES = ("MEDICAL_RECORD", "INSURANCE", "DEVICE_ID")
+
+_FILLER = rf"[\s:#(,]*(?:(?:number|no\.?|nr|num|id|code|identifier|is|was|of)\b[\s:#.(,]*|[#:=(,]\s*){{0,4}}{OF_WHOM}"
+_RECORD_NUMBER = r"(?P<it>(?:[a-z]{1,6}[-/ ]?)?\d[\da-z]*(?:[-/.][\da-z]+)*)(?![\w])"
+_MEDICAL = (
+    r"\b(?:mrn|medical record|health record|patient(?: record| file| chart)?(?= ?(?:id|no|nr|num|#|identifier))|"
+    r"chart|hospital (?:number|no|id)|nhs|case file|accession|specimen|encounter)"
+)
+_INSURED = (
+    r"\b(?:(?:health |medical )?insurance|policy|medicare|medicaid|mbi|member(?:ship)?|subscriber|beneficiary|"
+    r"health plan|group (?:number|no)|claim)"
+)
+_DEVICE = (
+    r"\b(?:imei|meid|udi|udid|device|serial|s/n|pacemaker|implant|pump|monitor|scanner|machine)"
+    r"(?= ?(?:id\b|no\b|nr\b|num|serial|identifier|#|:|s/n|\(?\d))"
+)
+
+
+def _telling(match: re.Match[str]) -> bool:
+    """Accept what has at least four digits, is no year and counts nothing."""
+    digits = sum(char.isdigit() for char in match["it"])
+    return digits >= 4 and re.fullmatch(r"(?:1[89]|20)\d\d", match["it"]) is None and not is_count(match)
+
+
+_RECORD_RULES = (
+    rule("MEDICAL_RECORD", "record-number", rf"(?:{_MEDICAL}\b{_FILLER}|\b(?=mrn\d)){_RECORD_NUMBER}", _telling),
+    rule("INSURANCE", "insurance-number", rf"{_INSURED}\b{_FILLER}{_RECORD_NUMBER}", _telling),
+    rule("INSURANCE", "medicare-beneficiary", r"\b(?P<it>[1-9][a-z][a-z\d]\d-?[a-z][a-z\d]\d-?[a-z]{2}\d{2})\b"),
+    rule("DEVICE_ID", "device-identifier", rf"{_DEVICE}(?:[\s:#]*s/n\b)?{_FILLER}{_RECORD_NUMBER}", _telling),
+    rule("DEVICE_ID", "unique-device-identification", r"(?P<it>\(01\)\d{14}(?:\(\d{2}\)[\w-]{1,20}){0,4})"),
+)
+
+
+def find_record_numbers(text: str) -> list[Span]:
+    """Find the numbers of records, insurances and devices in a probed text."""
+    return scan(text, frozenset(RECORD_TYPES), _RECORD_RULES)
+
+
+ADDRESS = "ADDRESS"
+
+_WORD = r"(?-i:[A-ZÀ-ÖØ-ÞĀ-Ž])[^\W\d_]*"
+_CAP = rf"(?:{_WORD}(?:['’.-][^\W\d_]+)*\.?)"
+_SMALL = r"(?:de|del|della|di|da|das|do|dos|du|des|la|le|van|von|der|den|el|al|of|the|u|sur|am|im|zu)"
+_NAME = rf"{_CAP}(?: (?:{_SMALL} ){{0,2}}{_CAP}){{0,3}}"
+_NUMBER = r"\d{1,6}[a-z]?(?:[-/]\d{1,4}[a-z]?)?"
+_SUFFIX = (
+    r"(?:street|st|road|rd|avenue|ave|av|boulevard|blvd|lane|ln|drive|dr|court|ct|place|pl|square|sq|terrace|way|"
+    r"parkway|pkwy|highway|hwy|circle|cir|crescent|cres|close|row|mews|alley|trail|trl|turnpike|crossroad|coves?|"
+    r"crossing|grove|gardens|hill|heights|loop|path|plaza|quay|rise|walk|causeway|esplanade|parade)"
+)
+_COMPOUND = (
+    r"(?:stra(?:ss|ß)e|str|gasse|allee|platz|weg|straat|laan|plein|gracht|kade|gat[ae]n?|v[äa]gen?|vegen?|veien?|vej|"
+    r"gade|katu|tie|kuja|polku|utca|vegur|braut|stigur|ulica|sk[aá]|ova)"
+)
+_BEFORE = (
+    r"(?:rua|rue|r|via|viale|corso|piazza|calle|c/|avda|avenida|avenue|av|plaza|pla[cç]a|place|carrer|camino|"
+    r"paseo|travessa|estrada|boulevard|chemin|all[ée]e|quai|ul|ulica|aleja|strada|contrada|localit[aà])\.?"
+)
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_UNIT = rf"(?:suite|ste|apt|apartment|unit|flat|floor|room|p\.? ?o\.? box|box)\.? #?{_NUMBER}"
+
+
+def _no_date(match: re.Match[str]) -> bool:
+    return re.search(rf"\b{_MONTH}\b", match["it"], re.IGNORECASE) is None
+
+
+_RULES = (
+    rule(
+        ADDRESS,
+        "military-post",
+        r"\b(?P<it>(?:(?:psc|unit|cmr) \d+,? box \d+|uss?n[vs] \w+)[,\s]+[a-z]po a[aep] \d{5})",
+    ),
+    rule(
+        ADDRESS,
+        "street-suffix",
+        rf"(?<![\w.,])(?P<it>(?:{_NUMBER},? ){{1,2}}{_NAME} {_SUFFIX}\b\.?)(?=\W|$)",
+        _no_date,
+    ),
+    rule(ADDRESS, "street", rf"(?<!\w)(?P<it>{_NAME} (?:street|avenue|lane|boulevard))\b"),
+    rule(
+        ADDRESS,
+        "compound-street",
+        rf"(?<![\w.,])(?P<it>(?:{_NUMBER} )?(?:{_CAP} ){{0,2}}{_WORD}{_COMPOUND}\.? {_NUMBER})(?!\w)",
+        _no_date,
+    ),
+    rule(
+        ADDRESS,
+        "street-before",
+        rf"(?<![\w.,])(?P<it>(?:{_NUMBER},? ){{0,2}}{_BEFORE} (?:{_SMALL} )?{_NAME}(?:,? {_NUMBER})?)(?!\w)",
+        lambda match: any(char.isdigit() for char in match["it"]),
+    ),
+    rule(
+        ADDRESS,
+        "name-between-numbers",
+        rf"(?<![\w.,$])(?P<it>{_NUMBER} {_NAME} {_NUMBER})(?![\w%]|[.,:]\d)",
+        _no_date,
+    ),
+    rule(ADDRESS, "two-numbers", rf"(?<![\w.,$])(?P<it>\d{{1,6}} \d{{1,5}} {_NAME})(?!\w)", _no_date),
+    rule(ADDRESS, "unit", rf"\b(?P<it>{_UNIT})(?!\w)"),
+    rule(
+        ADDRESS,
+        "postcode-cue",
+        r"\b(?:zip(?: ?code)?|post ?code|postal code)\b[\s:]*(?:is\b\s*)?"
+        r"(?P<it>[\da-z]{2,5}(?:[ -][\da-z]{2,4})?)(?!\w)",
+        lambda match: any(char.isdigit() for char in match["it"]),
+    ),
+    rule(ADDRESS, "postcode-british", r"\b(?P<it>[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2})\b", case=True),
+    rule(ADDRESS, "postcode-state", r"\b(?P<it>[A-Z]{2},? \d{5}(?:-\d{4})?)\b", case=True),
+    rule(
+        ADDRESS,
+        "address-cue",
+        r"\b(?:address(?: is)?|lives? (?:at|on)|resid(?:es|ing) at|located at|office is at|home is at)[\s:]+(?:it is )?"
+        rf"(?P<it>(?:{_NUMBER}[ ,]+){{1,2}}{_NAME}|{_NAME} {_NUMBER})(?!\w)",
+        _no_date,
+    ),
+)
+_FOLLOWING = re.compile(
+    rf"(?:[,.]? |,?\s*\n[\s?,]*|, )(?P<it>{_UNIT}|(?:nan\b|{_NAME}|[A-Z]{{2}})(?:,? \d{{4,6}})?|\d{{4,6}})(?![\w'’])",
+    re.IGNORECASE,
+)
+_LEADING = re.compile(r"(?<![\w.,$])(?:the corner of )?\d{1,6}\s$|(?<!\w)the corner of $", re.IGNORECASE)
+_AND_STREET = re.compile(rf" and (?:{_NUMBER} )?{_NAME}(?: {_SUFFIX})?\b\.?", re.IGNORECASE)
+_MOST_PARTS = 5
+
+
+def find_addresses(text: str) -> list[Span]:
+    """Find addresses in a probed text: streets, boxes, units and postcodes, with the town and country after them.
+
+    What follows is taken where it is written as an address goes on: on a new line, after a comma, or after a unit.
+    """
+    merged: list[Span] = []
+    for span in scan(text, frozenset({ADDRESS}), _RULES):
+        grown = _grown(text, span)
+        if merged and grown.start <= merged[-1].end:
+            last = merged[-1]
+            merged[-1] = Span(last.start, max(last.end, grown.end), ADDRESS, last.rule)
+        else:
+            merged.append(grown)
+    return merged
+
+
+def _grown(text: str, span: Span) -> Span:
+    start, end = span.start, span.end
+    if (leading := _LEADING.search(text, max(0, start - 24), start)) is not None:
+        start = leading.start()
+    if text[start:].lower().startswith("the corner of") and (other := _AND_STREET.match(text, end)) is not None:
+        end = other.end()
+    if span.rule.startswith("postcode"):
+        return Span(start, end, ADDRESS, span.rule)
+    for _ in range(_MOST_PARTS):
+        following = _FOLLOWING.match(text, end)
+        if following is None or not _goes_on(text[end : following.start("it")], text[start:end], following["it"]):
+            break
+        end = following.end()
+    return Span(start, start + len(text[start:end].rstrip(" .,")), ADDRESS, span.rule)
+
+
+def _goes_on(between: str, so_far: str, following: str) -> bool:
+    """Tell whether a part belongs to the address before it: after a mere space only beside a unit, or as a number."""
+    if "." in between:
+        return False
+    unit = re.compile(rf"{_UNIT}", re.IGNORECASE)
+    return between != " " or following.isdigit() or unit.match(following) is not None or bool(unit.search(so_far))

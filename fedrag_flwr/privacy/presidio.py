@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.privacy.analyser import FURTHER_TYPES, PERSONAL_TYPES, PersonalDataAnalyser
-from fedrag_flwr.privacy.known_names import KnownNames
+from fedrag_flwr.privacy.known_names import KnownNames, PublicNames
 from fedrag_flwr.privacy.masking import entity_masks
 from fedrag_flwr.privacy.operators import Bundle, Change
 from fedrag_flwr.privacy.patterns import identifier_anchor, identifier_pattern
 from fedrag_flwr.privacy.persons import PERSON, Found, family_tokens, is_ordinary, is_written_as_name
-from fedrag_flwr.privacy.public_names import PublicNames
 from fedrag_flwr.privacy.rewriting import PLACEHOLDER, Replacement, placeholder, rewrite
 from fedrag_flwr.privacy.rules import Span
 from fedrag_flwr.text.base import Pipeline

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import BudgetError, SettingError
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy.ledger import BudgetLedger
-from fedrag_flwr.privacy.memo import MEMO, Draw, SurrogateMemo
+from fedrag_flwr.privacy.ledger import MEMO, BudgetLedger, Draw, SurrogateMemo
 from fedrag_flwr.privacy.normalise import normal_name
 from fedrag_flwr.privacy.vocabulary import EntityPartition, centroids, nearest_group
 

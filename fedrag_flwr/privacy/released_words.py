@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.files import making_in
-from fedrag_flwr.privacy.durable import DurableFile
+from fedrag_flwr.privacy.ledger import DurableFile
 
 _SCHEMA = """CREATE TABLE IF NOT EXISTS told (
     kind TEXT NOT NULL, digest TEXT NOT NULL, lead TEXT NOT NULL, PRIMARY KEY (kind, digest)) WITHOUT ROWID"""

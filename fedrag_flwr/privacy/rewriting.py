@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from fedrag_flwr.privacy.normalise import probe
 from fedrag_flwr.privacy.operators import ANCHOR, Bundle, Change
-from fedrag_flwr.text.anchors import normalise_anchor
+from fedrag_flwr.text.words import normalise_anchor
 
 _TYPES = """
 PERSON ORG ORGANIZATION GPE LOC LOCATION FAC NORP NRP EVENT PRODUCT WORK_OF_ART NAME TITLE

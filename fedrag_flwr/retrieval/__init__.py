@@ -1,8 +1,7 @@
 """First stages and structured retrieval: what ranks a corpus' passages for a question."""
 
 from fedrag_flwr.retrieval.base import RankedPassage, Ranking, Retriever, ranked, scaled, searchable_text
-from fedrag_flwr.retrieval.controller import ControlledRetriever, Controller, Scaling
-from fedrag_flwr.retrieval.controller_features import ControllerFeatures
+from fedrag_flwr.retrieval.controller import ControlledRetriever, Controller, ControllerFeatures, Scaling
 from fedrag_flwr.retrieval.controller_fitting import (
     Examples,
     FittingSettings,
@@ -12,15 +11,20 @@ from fedrag_flwr.retrieval.controller_fitting import (
     fit_controller,
     out_of_fold,
 )
-from fedrag_flwr.retrieval.coverage import CoverageRetriever, CoverageSettings
-from fedrag_flwr.retrieval.dense import DenseRetriever
+from fedrag_flwr.retrieval.dense import DenseRetriever, QuestionVectors, TextEncoder
 from fedrag_flwr.retrieval.fusion import ReciprocalRankFusion, fuse
 from fedrag_flwr.retrieval.late import LateInteractionRetriever, TokenTable
-from fedrag_flwr.retrieval.passage_walk import FactTable, PassageWalkRetriever, WalkSettings, normalised
+from fedrag_flwr.retrieval.passage_walk import (
+    CoverageRetriever,
+    CoverageSettings,
+    FactTable,
+    PassageWalkRetriever,
+    WalkSettings,
+    normalised,
+)
 from fedrag_flwr.retrieval.second_hop import SecondHopRetriever, SecondHopSettings
 from fedrag_flwr.retrieval.sparse import Bm25Retriever, Bm25Settings
 from fedrag_flwr.retrieval.structured import GrowingPathRetriever, KeySpaceRetriever
-from fedrag_flwr.retrieval.vectors import QuestionVectors, TextEncoder
 from fedrag_flwr.retrieval.words import words
 
 __all__ = [

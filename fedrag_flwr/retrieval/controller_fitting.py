@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.retrieval.base import Ranking
-from fedrag_flwr.retrieval.controller import Controller, Scaling
-from fedrag_flwr.retrieval.controller_features import ControllerFeatures
+from fedrag_flwr.retrieval.controller import Controller, ControllerFeatures, Scaling
 
 Floats = NDArray[np.float64]
 

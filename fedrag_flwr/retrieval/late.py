@@ -14,7 +14,7 @@ from fedrag_flwr.errors import StoreMismatchError
 from fedrag_flwr.files import replace_file
 from fedrag_flwr.records import Passage
 from fedrag_flwr.retrieval.base import Ranking, Retriever, ranked, searchable_text
-from fedrag_flwr.retrieval.vectors import QuestionVectors
+from fedrag_flwr.retrieval.dense import QuestionVectors
 
 _AT_ONCE = 256  # passages encoded together, so that only so many are held in full precision
 _CHUNK = 64  # passages matched together

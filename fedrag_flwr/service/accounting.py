@@ -7,11 +7,11 @@ from pathlib import Path
 
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.search import origins
+from fedrag_flwr.overlay.gossip import BUDGET as SKETCH_BUDGET
 from fedrag_flwr.privacy import outgoing
 from fedrag_flwr.privacy.ledger import BUDGET, BudgetAccount, BudgetLedger
 from fedrag_flwr.privacy.outgoing import Outgoing, OutgoingLedger
 from fedrag_flwr.settings import Plain, Settings
-from fedrag_flwr.walking.gossip import BUDGET as SKETCH_BUDGET
 
 _MOST_ROWS = 200
 _HELD_TO = (

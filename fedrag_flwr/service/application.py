@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from fedrag_flwr import wire
 from fedrag_flwr.errors import FedragError, NotFoundError, ServiceBusyError, StoreLockedError, WireError
 from fedrag_flwr.handling import HANDLERS
-from fedrag_flwr.service.browsing import add_views
+from fedrag_flwr.service.browse import add_views
 from fedrag_flwr.service.guarding import NOTES, Guard, TooLargeError, TooSlowError
 from fedrag_flwr.service.limits import RateLimit
 from fedrag_flwr.service.protocol import MESSAGES, MOST_HEAD, MOST_JSON

@@ -14,8 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fedrag_flwr.errors import ServiceError
 from fedrag_flwr.service.limits import RateLimit
-from fedrag_flwr.service.logs import told
-from fedrag_flwr.service.metrics import Metrics
+from fedrag_flwr.service.metrics import Metrics, told
 from fedrag_flwr.service.peers import STRANGER, caller_of, is_local
 
 OPEN = ("/", "/static/")  # the page itself holds no data: a browser may fetch it before it has the token

@@ -16,11 +16,11 @@ from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.memory.store.outbox import WaitingQuestion
 from fedrag_flwr.models.base import Generator, Heard
 from fedrag_flwr.models.generator import LlamaGenerator
-from fedrag_flwr.naming import new_id
 from fedrag_flwr.nodes import Node
-from fedrag_flwr.ordering.controller import TrainingQuestion
+from fedrag_flwr.places import new_id
 from fedrag_flwr.records import Answer, Clock, Question
 from fedrag_flwr.records.isolate import settled
+from fedrag_flwr.retrieval.device_controller import TrainingQuestion
 from fedrag_flwr.service.answers import GivenAnswer, RecentAnswers, given
 from fedrag_flwr.service.config import DeviceConfig
 from fedrag_flwr.service.keeping import OpenDevices

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from fedrag_flwr.errors import DocumentError, EmptySourceError
 from fedrag_flwr.records import Document
-from fedrag_flwr.text.normalise import normalise_line, normalise_text
+from fedrag_flwr.text.words import normalise_line, normalise_text
 
 _MOST_TITLE = 300  # characters
 

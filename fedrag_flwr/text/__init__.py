@@ -1,10 +1,7 @@
 """One pass over the text: segmentation, typed facts, anchors and evidence tuples."""
 
-from fedrag_flwr.text.anchors import anchors_of, normalise_anchor
 from fedrag_flwr.text.base import ParsedPassage, Pipeline, QuestionAnalysis
 from fedrag_flwr.text.facts import TypedSpan, facts_between, typed_spans
-from fedrag_flwr.text.model_tuples import ModelExtractor
-from fedrag_flwr.text.normalise import normalise_line, normalise_text
 from fedrag_flwr.text.pipeline import SpacyPipeline
 from fedrag_flwr.text.questions import matches_type
 from fedrag_flwr.text.segment import TITLE_SEPARATOR, document_title
@@ -16,7 +13,8 @@ from fedrag_flwr.text.tuple_cache import (
     unchanged,
     write_tuples,
 )
-from fedrag_flwr.text.tuples import Extractor, ParseExtractor
+from fedrag_flwr.text.tuples import Extractor, ModelExtractor, ParseExtractor
+from fedrag_flwr.text.words import anchors_of, normalise_anchor, normalise_line, normalise_text
 
 __all__ = [
     "TITLE_SEPARATOR",

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.lexicon import APPROXIMATORS, HEAD_ANSWERS, HEAD_TYPE, MONTHS, PERSON_SUFFIX, ROLES
 from fedrag_flwr.text.names import (
     NUMERIC_TYPES,
@@ -19,6 +18,7 @@ from fedrag_flwr.text.names import (
     title_spans,
 )
 from fedrag_flwr.text.quantities import is_telling_date, numeric_spans
+from fedrag_flwr.text.words import normalise_anchor
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span

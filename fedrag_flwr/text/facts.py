@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fedrag_flwr.records import Fact
-from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.candidates import (
     Candidate,
     entity_candidates,
@@ -16,6 +15,7 @@ from fedrag_flwr.text.candidates import (
     title_candidates,
 )
 from fedrag_flwr.text.names import NUMERIC_TYPES
+from fedrag_flwr.text.words import normalise_anchor
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.facts import TypedSpan
+from fedrag_flwr.text.words import normalise_anchor
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fedrag_flwr.text.anchors import normalise_anchor
+from fedrag_flwr.text.words import normalise_anchor
 
 _FORMS = """
 afghanistan afghan; albania albanian; algeria algerian; andorra andorran; angola angolan; argentina argentine

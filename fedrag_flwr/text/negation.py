@@ -12,7 +12,7 @@ from itertools import chain
 
 from fedrag_flwr.memory.synthesis.inflection import inflections
 from fedrag_flwr.text.lexicon import EVENTS, FUNCTION_WORDS, GENERIC, KIN, OPPOSED, words
-from fedrag_flwr.text.numbers import number_of, told_words
+from fedrag_flwr.text.words import number_of, told_words
 
 _DENYING = words(
     "no not never none nobody nothing neither nor without except cannot hardly barely dont doesnt didnt isnt arent "

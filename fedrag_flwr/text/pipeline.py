@@ -14,9 +14,9 @@ from fedrag_flwr.records import Document, Fact, Passage, Sentence
 from fedrag_flwr.text.base import ParsedPassage, QuestionAnalysis
 from fedrag_flwr.text.candidates import defined_type
 from fedrag_flwr.text.facts import facts_between, typed_spans
-from fedrag_flwr.text.normalise import normalise_line
 from fedrag_flwr.text.questions import analyse_question
 from fedrag_flwr.text.segment import Block, blocks, document_title, groups, sentence_spans
+from fedrag_flwr.text.words import normalise_line
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from fedrag_flwr.text.anchors import anchors_of, normalise_anchor
 from fedrag_flwr.text.base import QuestionAnalysis
 from fedrag_flwr.text.described import descriptions
 from fedrag_flwr.text.facts import facts_between, typed_spans
@@ -19,6 +18,7 @@ from fedrag_flwr.text.lexicon import (
     PERSON_SUFFIX,
     WH,
 )
+from fedrag_flwr.text.words import anchors_of, normalise_anchor
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fedrag_flwr.text.lexicon import ABBREVIATIONS, CLOSING_ABBREVIATIONS
-from fedrag_flwr.text.normalise import normalise_line, normalise_text
+from fedrag_flwr.text.words import normalise_line, normalise_text
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

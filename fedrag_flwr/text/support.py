@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from fedrag_flwr.records import EvidenceUnit
-from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.segment import under_title
-from fedrag_flwr.text.signs import spell_signs
+from fedrag_flwr.text.words import normalise_anchor, spell_signs
 
 NAMES = frozenset(
     {"PERSON", "ORG", "GPE", "LOC", "FAC", "NAME", "PRODUCT", "EVENT", "WORK_OF_ART", "NORP", "LAW", "LANGUAGE"}

@@ -22,8 +22,8 @@ from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.models.base import Generator, Prompt
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.text.numbers import told_words
 from fedrag_flwr.text.options import without_options
+from fedrag_flwr.text.words import told_words
 from simulations.answers.made_up import FITTED, MARK, made_up
 from simulations.answers.scoring import is_right
 from simulations.answers.sets import EVERYTHING, SETS, read_set

@@ -34,8 +34,8 @@ from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.files import replace_file
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.benchmark import data_root
-from fedrag_flwr.text.numbers import told_words
 from fedrag_flwr.text.segment import subject_of
+from fedrag_flwr.text.words import told_words
 from simulations.answers.sets import read_set
 from simulations.answers.world import open_world
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.manifest import Manifest, collect_manifest
 from fedrag_flwr.evaluation.measures import COST, QUALITY, Measure, label
+from fedrag_flwr.evaluation.metrics import judge_all
 from fedrag_flwr.evaluation.results import read_summary, write_results, writing
 from fedrag_flwr.evaluation.scoring import SystemResult, score_system
 from fedrag_flwr.evaluation.summary import Summary
 from fedrag_flwr.evaluation.traffic import Traffic
-from fedrag_flwr.evaluation.verdicts import judge_all
 from fedrag_flwr.records import Answer, BuildReport
 from simulations.bench.construction import READING, construction_table
 from simulations.bench.plan import BenchPlan

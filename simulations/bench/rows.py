@@ -18,7 +18,7 @@ from fedrag_flwr.evaluation.manifest import load_average
 from fedrag_flwr.evaluation.results import writing
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.files import replace_file
-from fedrag_flwr.machine import peak_rss_mb
+from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import Answer, BuildReport, failed
 from simulations.reporting.lines import cut_torn, whole_lines
 

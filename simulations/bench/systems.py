@@ -13,7 +13,7 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.local_grid import LocalGrid
-from fedrag_flwr.machine import peak_rss_mb
+from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import Answer, BuildReport, Question
 from fedrag_flwr.records.isolate import isolated
 from fedrag_flwr.settings import Plain, Settings

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.models import load_encoder
-from fedrag_flwr.retrieval.vectors import TextEncoder
+from fedrag_flwr.retrieval.dense import TextEncoder
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedrag_flwr.evaluation import mean_interval, paired_difference
-from fedrag_flwr.evaluation.ranking import hit_at, ndcg_at, precision_at, reciprocal_rank
+from fedrag_flwr.evaluation.metrics import hit_at, ndcg_at, precision_at, reciprocal_rank
 from fedrag_flwr.retrieval import RankedPassage, fuse
 from fedrag_flwr.sources.text_search import word_weight
 

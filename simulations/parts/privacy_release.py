@@ -21,7 +21,7 @@ from fedrag_flwr.privacy import (
     SurrogateMemo,
     make_export_filter,
 )
-from fedrag_flwr.privacy.items import item_bundle
+from fedrag_flwr.privacy.bundles import item_bundle
 from fedrag_flwr.privacy.masking import entity_masks
 from fedrag_flwr.privacy.normalise import normal_name
 from fedrag_flwr.privacy.randomised_response import OutOfVocabulary, Randomness

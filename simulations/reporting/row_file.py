@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fedrag_flwr.evaluation.fitted import code_digest
+from fedrag_flwr.evaluation.manifest import code_digest
 from simulations.reporting.lines import cut_torn
 
 

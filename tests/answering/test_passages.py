@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fedrag_flwr.answering.passages import given_texts, windows
 from fedrag_flwr.answering.windows import RankedText
 from fedrag_flwr.records import EvidenceUnit
-from fedrag_flwr.retrieval.units import distinct, nearest, statement, within
+from fedrag_flwr.retrieval.base import distinct, nearest, statement, within
 
 Said = tuple[str, str, str]  # origin, title and text
 WIDE, BORN, BRIDGE = "The sea is wide.", "He was born in Lindmoor.", "Tarn Bridge was opened in 1924."

@@ -18,7 +18,7 @@ from fedrag_flwr.baselines.long_units import grouped
 from fedrag_flwr.baselines.reading import evidence_words
 from fedrag_flwr.baselines.summaries import Summarizer, central, whole_sentences
 from fedrag_flwr.records import EvidenceUnit
-from fedrag_flwr.retrieval.units import within
+from fedrag_flwr.retrieval.base import within
 from tests.baselines.made_up import LIMITS, MULTI_HOP, TEXTS, Counting, made_up
 
 _UNITS = st.lists(

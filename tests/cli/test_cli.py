@@ -30,11 +30,11 @@ from fedrag_flwr.memory.store.delivered import DeliveredAnswers
 from fedrag_flwr.memory.store.outbox import Outbox
 from fedrag_flwr.memory.store.people import LUGGAGE
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR, REGISTRY
+from fedrag_flwr.overlay.peer import NOTES
+from fedrag_flwr.overlay.walk_records import WalkNotes
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.records import Answer, AnswerBatch, Question, because
 from fedrag_flwr.settings import Plain
-from fedrag_flwr.walking.notes import WalkNotes
-from fedrag_flwr.walking.peer import NOTES
 from tests.sources.files import lock
 
 CHANGES = ("models.generator=smollm2-135m", "memory.tokens-per-kilotoken=0", "memory.delta=0.8")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedrag_flwr.cli.paths import PATH_SETTINGS
+from fedrag_flwr.cli.console import PATH_SETTINGS
 from fedrag_flwr.settings import Settings
 
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.memory.store.change import Change
 from fedrag_flwr.models.reranker import TokenEncoder
-from fedrag_flwr.ordering.sources import FEATURES
+from fedrag_flwr.overlay.answer_cache import AnswerCache
 from fedrag_flwr.records import Answer, AnswerMode, Delta, Evidence, EvidenceUnit, MemoryItem, Question, because
+from fedrag_flwr.retrieval.evidence_sources import FEATURES
 from fedrag_flwr.settings import Plain, Settings
-from fedrag_flwr.walking.cache import AnswerCache
 from tests.ordering.test_ordering import zeros
 from tests.strategies.federation import shared_federation
 
@@ -80,7 +80,7 @@ def test_an_answer_goes_when_the_memorys_owner_has_other_documents(device: EdgeD
 def test_of_many_devices_the_states_that_came_last_are_known(
     device: EdgeDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fedrag_flwr.walking.cache.MOST_STATES", 2)
+    monkeypatch.setattr("fedrag_flwr.overlay.answer_cache.MOST_STATES", 2)
     for name in ("rivers", "museums", "bridges"):
         device.walks.cache.hear({name: "a state"})
     assert set(device.walks.notes.get("states") or ()) == {"museums", "bridges"}
@@ -255,7 +255,7 @@ def test_only_an_answer_by_the_same_encoder_of_tokens_is_given_again(device: Edg
 
 
 def test_only_an_answer_by_the_same_rules_is_given_again(device: EdgeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fedrag_flwr.walking.cache.RULES", 0)
+    monkeypatch.setattr("fedrag_flwr.overlay.answer_cache.RULES", 0)
     root = device.store.database.directory
     with EdgeDevice(device.name, device.documents, root, device.settings, device.models) as other:
         assert other.answers.cache.find(ASKED, VECTOR) is None

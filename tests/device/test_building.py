@@ -18,7 +18,7 @@ from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.records import BuildReport
 from fedrag_flwr.settings import Plain, Settings
-from fedrag_flwr.sources.opening import SourceSet
+from fedrag_flwr.sources.open_source import SourceSet
 from tests.strategies.federation import small_models as shared_models
 
 TEXTS = {

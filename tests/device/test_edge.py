@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fedrag_flwr.errors import StoreError, StoreFullError
-from fedrag_flwr.sources.opening import SourceSet
+from fedrag_flwr.sources.open_source import SourceSet
 from tests.strategies.federation import shared_federation
 
 

@@ -11,8 +11,7 @@ import pytest
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.device.pending import OWN_ALONE
 from fedrag_flwr.errors import BudgetError
-from fedrag_flwr.privacy.chain import OperatorChain
-from fedrag_flwr.privacy.operators import Bundle
+from fedrag_flwr.privacy.operators import Bundle, OperatorChain
 from fedrag_flwr.records import Answer, AnswerMode, Cost, Evidence, EvidenceUnit, Question, WaitingRequest
 from tests.strategies.federation import shared_federation
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from fedrag_flwr.overlay.peer import DeviceWalks
 from fedrag_flwr.records import Hop, Lesson, Question, TopicWeight, WalkRequest
-from fedrag_flwr.walking.peer import DeviceWalks
 from tests.device.test_answer_cache import GIVEN, VECTOR
 from tests.device.test_building import Watched
 from tests.strategies.federation import shared_federation

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.evaluation.ranking import hit_at, ndcg_at, precision_at, reciprocal_rank
+from fedrag_flwr.evaluation.metrics import hit_at, ndcg_at, precision_at, reciprocal_rank
 
 BY_HAND = [
     ([], 0.0, 0.0, 0.0),

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 import fedrag_flwr
 from fedrag_flwr.errors import FedragError, NotFoundError, SettingError, StoreCorruptError, StoreError, StoreFullError
 from fedrag_flwr.evaluation import collect_manifest, read_answers, read_summary, write_results
-from fedrag_flwr.evaluation.fitted import fitted_on
-from fedrag_flwr.evaluation.manifest import PACKAGES
+from fedrag_flwr.evaluation.manifest import PACKAGES, fitted_on
 from fedrag_flwr.files import replace_file
 from fedrag_flwr.records import AnswerPath, EvidenceUnit
 from tests.evaluation.made_up_run import Run, make_build, make_run, with_text

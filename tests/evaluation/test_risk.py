@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.evaluation.risk import risk_coverage
+from fedrag_flwr.evaluation.metrics import risk_coverage
 
 rows = st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.5, 0.9]), st.booleans()), min_size=1, max_size=40)
 

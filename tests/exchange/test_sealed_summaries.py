@@ -14,7 +14,7 @@ import pytest
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import FedragError
-from fedrag_flwr.exchange.numbers import SummaryNumbers
+from fedrag_flwr.exchange.routing import SummaryNumbers
 from fedrag_flwr.exchange.sealed import context_of
 from fedrag_flwr.exchange.summaries import PrivateSummaries, most_sealed
 from fedrag_flwr.privacy.sealing import SealingKey, seal, seal_once, tag

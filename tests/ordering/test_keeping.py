@@ -15,9 +15,9 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import NotFoundError, StoreFullError
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change
-from fedrag_flwr.ordering.controller import TrainingQuestion, features_id
-from fedrag_flwr.ordering.sources import FEATURES, DeviceSources
 from fedrag_flwr.records import ControllerRequest, Delta, MemoryItem
+from fedrag_flwr.retrieval.device_controller import TrainingQuestion, features_id
+from fedrag_flwr.retrieval.evidence_sources import FEATURES, DeviceSources
 from fedrag_flwr.text import ParseExtractor
 from tests.ordering.test_ordering import Interrupted, opened
 from tests.strategies.federation import DOCUMENTS

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fedrag_flwr.errors import EmptySourceError, ModelMissingError, PrivacyError, StoreFullError
-from fedrag_flwr.privacy.durable import DurableFile
+from fedrag_flwr.privacy.ledger import DurableFile
 from fedrag_flwr.sqlite_errors import own_errors
 
 WORDS = "CREATE TABLE IF NOT EXISTS words (word TEXT)"

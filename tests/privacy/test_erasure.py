@@ -12,7 +12,7 @@ from fedrag_flwr.errors import ModelError, SettingError
 from fedrag_flwr.models.base import Completion, Encoder, Grammar, Heard, Prompt
 from fedrag_flwr.privacy import Bundle, TypeMasking, make_export_filter
 from fedrag_flwr.privacy.erasure import SENTENCE, QueryFocusedErasure
-from fedrag_flwr.privacy.model_summary import REFUSED, WRITTEN, ModelSummary, brings_nothing
+from fedrag_flwr.privacy.model_masking import REFUSED, WRITTEN, ModelSummary, brings_nothing
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.text import SpacyPipeline
 from tests.privacy.conftest import Opaque, Saying

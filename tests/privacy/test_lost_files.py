@@ -25,8 +25,7 @@ from fedrag_flwr.privacy import (
     SurrogateMemo,
     load_partition,
 )
-from fedrag_flwr.privacy.ledger import BUDGET
-from fedrag_flwr.privacy.memo import MEMO
+from fedrag_flwr.privacy.ledger import BUDGET, MEMO
 from fedrag_flwr.privacy.randomised_response import entity_digest
 
 Asked = list[tuple[str, str]]
@@ -156,7 +155,7 @@ import os, sys
 from pathlib import Path
 from fedrag_flwr.privacy import BudgetLedger, RandomisedResponse, SurrogateMemo, load_partition
 from fedrag_flwr.privacy.ledger import BUDGET
-from fedrag_flwr.privacy.memo import MEMO
+from fedrag_flwr.privacy.ledger import MEMO
 folder, step, partition = Path(sys.argv[1]), sys.argv[2], load_partition(Path(sys.argv[3]))
 
 def die(*_, **__):

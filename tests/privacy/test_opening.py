@@ -14,7 +14,7 @@ from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy import SENSITIVE_TYPES, BudgetLedger, EntityPartition, ExportFilter, build_partition
 from fedrag_flwr.privacy.export import Released
-from fedrag_flwr.privacy.opening import open_export_filter, policy_digest, read_names, read_partition
+from fedrag_flwr.privacy.policy import open_export_filter, policy_digest, read_names, read_partition
 from fedrag_flwr.privacy.randomised_response import entity_digest
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.settings import PrivacySettings, Settings

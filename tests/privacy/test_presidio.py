@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.privacy import Bundle, KnownNames, PresidioMasking, TypeMasking
-from fedrag_flwr.privacy.addresses import find_addresses
 from fedrag_flwr.privacy.analyser import FURTHER_TYPES, PERSONAL_TYPES, PersonalDataAnalyser
+from fedrag_flwr.privacy.patterns import find_addresses
 from fedrag_flwr.records import Fact
 from fedrag_flwr.text import SpacyPipeline
 from tests.privacy.network import watched

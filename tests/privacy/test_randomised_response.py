@@ -29,7 +29,7 @@ from fedrag_flwr.privacy import (
     probabilities,
     respond,
 )
-from fedrag_flwr.privacy.audit import empirical_epsilon, largest_log_ratio
+from fedrag_flwr.privacy.attack import empirical_epsilon, largest_log_ratio
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 8.0)
 

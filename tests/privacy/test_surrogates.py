@@ -14,7 +14,7 @@ from fedrag_flwr.privacy.randomised_response import Surrogate
 from fedrag_flwr.privacy.rewriting import rewrite
 from fedrag_flwr.privacy.vocabulary import Group
 from fedrag_flwr.text import SpacyPipeline
-from fedrag_flwr.text.anchors import normalise_anchor
+from fedrag_flwr.text.words import normalise_anchor
 
 CAPITALS = Group("ORG", ("UNICEF", "Oxfam", "Red Cross", "CARITAS", "Malteser"))
 

@@ -26,7 +26,7 @@ from fedrag_flwr.retrieval import (
     WalkSettings,
     normalised,
 )
-from fedrag_flwr.retrieval.coverage import _choose
+from fedrag_flwr.retrieval.passage_walk import _choose
 
 TEXTS = {
     "harbour": ("Lindholm Harbour", "Lindholm Harbour was built by the engineer Maren Tolk."),

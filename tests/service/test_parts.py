@@ -35,7 +35,7 @@ from fedrag_flwr.service.protocol import MESSAGE_TYPES, frame, socket_of, unfram
 from fedrag_flwr.service.queues import DeadlineError, Lane
 from fedrag_flwr.service.resident import Resident
 from fedrag_flwr.settings import Plain, Settings
-from fedrag_flwr.sources.opening import SourceSet
+from fedrag_flwr.sources.open_source import SourceSet
 from fedrag_flwr.wire_bytes import to_bytes
 from tests.strategies.federation import Federation
 

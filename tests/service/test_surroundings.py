@@ -10,8 +10,8 @@ import pytest
 from fedrag_flwr.errors import ServiceError, ServiceRunningError, SettingError
 from fedrag_flwr.nodes import Node
 from fedrag_flwr.service.config import device_config, read_config
-from fedrag_flwr.service.logs import JsonLines
-from fedrag_flwr.service.running import token_of, unix_socket
+from fedrag_flwr.service.metrics import JsonLines
+from fedrag_flwr.service.run import token_of, unix_socket
 from fedrag_flwr.settings import Plain
 from tests.strategies.federation import small_models
 

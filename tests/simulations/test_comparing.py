@@ -16,7 +16,7 @@ import pytest
 from fedrag_flwr.errors import SettingError, StoreError
 from fedrag_flwr.evaluation import AnswerRow, read_summary, render_report, score_system, write_results
 from fedrag_flwr.evaluation.gold import GoldQuestion
-from fedrag_flwr.evaluation.page.embedding import embed
+from fedrag_flwr.evaluation.page.embed import embed
 from fedrag_flwr.evaluation.results import write_page
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.records import Answer

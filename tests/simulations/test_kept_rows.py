@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fedrag_flwr.evaluation.fitted import code_digest
+from fedrag_flwr.evaluation.manifest import code_digest
 from simulations import bench_faults, bench_overlay_answers
 from simulations.corpora.overlay_peers_data import PeerQuestion, Peers
 from simulations.fuzz_messages import FuzzReport, go_on

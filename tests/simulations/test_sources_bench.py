@@ -10,7 +10,7 @@ import pytest
 
 from fedrag_flwr.sources import Source
 from fedrag_flwr.sources.graph import GraphSource
-from fedrag_flwr.sources.searching import SearchTools
+from fedrag_flwr.sources.source_search import SearchTools
 from fedrag_flwr.sources.sql import SqlSource
 from simulations.bench_sources import kept_file, searched
 from simulations.corpora.source_rows import (

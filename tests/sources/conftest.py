@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fedrag_flwr.models import load_encoder, load_reranker
-from fedrag_flwr.sources.searching import SearchTools
+from fedrag_flwr.sources.source_search import SearchTools
 from fedrag_flwr.text import SpacyPipeline
 from tests.sources import servers
 from tests.sources.wards import Ward, ladybug_ward, neo4j_ward, server_ward, sqlite_ward

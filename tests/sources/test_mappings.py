@@ -20,8 +20,8 @@ from fedrag_flwr.sources.graph.mapping import GraphMapping, LabelMapping, graph_
 from fedrag_flwr.sources.graph.paths import Step, paths_to_subject, statements_of
 from fedrag_flwr.sources.graph.store import GraphSchema, RelationKind, quoted
 from fedrag_flwr.sources.mapping import expand_url, filled, parse_mapping, without_password
-from fedrag_flwr.sources.opening import proposed_mapping, read_mapping_file, source_name, url_of
-from fedrag_flwr.sources.searching import SearchTools, word_shares
+from fedrag_flwr.sources.open_source import proposed_mapping, read_mapping_file, source_name, url_of
+from fedrag_flwr.sources.source_search import SearchTools, word_shares
 from fedrag_flwr.sources.sql.fulltext import words_of
 from fedrag_flwr.sources.sql.fusion import FusionWeights, fused, shares
 from fedrag_flwr.sources.sql.mapping import RecordMapping, SqlMapping, sql_toml

@@ -27,7 +27,7 @@ from fedrag_flwr.nodes import Node
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.sources.graph.ladybug_store import LadybugStore
-from fedrag_flwr.sources.opening import SourceSet
+from fedrag_flwr.sources.open_source import SourceSet
 from fedrag_flwr.sources.sql.mapping import sql_toml
 from fedrag_flwr.text.base import Pipeline
 from tests.sources.files import lock

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.records import Document
 from fedrag_flwr.retrieval.words import content_words
-from fedrag_flwr.sources.word_match import held_share
+from fedrag_flwr.sources.text_search import held_share
 
 SPLIT = [
     ("When was Odile Varro diagnosed with gout?", ["odile", "varro", "diagnosed", "gout"]),

@@ -13,7 +13,7 @@ import pytest
 from fedrag_flwr.sources.base import SearchableSource
 from fedrag_flwr.sources.graph.mapping import GraphMapping, LabelMapping
 from fedrag_flwr.sources.graph.source import GraphSource
-from fedrag_flwr.sources.searching import SearchTools
+from fedrag_flwr.sources.source_search import SearchTools
 from fedrag_flwr.sources.sql.mapping import JoinMapping, RecordMapping, SqlMapping
 from fedrag_flwr.sources.sql.source import SqlSource
 

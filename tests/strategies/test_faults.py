@@ -283,7 +283,7 @@ def test_evidence_beyond_a_message_stays_out_and_its_owner_is_named(
         parts = [replace(one, units=tuple(replace(u, text="x" * 20_000) for u in one.units)) for one in batch.evidence]
         return replace(batch, evidence=tuple(parts))
 
-    monkeypatch.setattr("strategies.helping._ROOM", 15_000)
+    monkeypatch.setattr("strategies.help._ROOM", 15_000)
     files = built.with_changes(inference__abstain_below=1.0)
     outcome = ask(files, files.grid(of("people", "query.retrieve", record(EvidenceBatch, filled))), OPEN)
     assert "more evidence than goes into a letter" in outcome.traffic.missing["people"]

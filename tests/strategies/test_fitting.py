@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strategies.fitting import fitting
+from strategies.help import fitting
 
 
 @settings(deadline=None)

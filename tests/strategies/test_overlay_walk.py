@@ -15,6 +15,7 @@ from fedrag_flwr import wire
 from fedrag_flwr.errors import NotFoundError, SettingError
 from fedrag_flwr.evaluation.results import read_answers
 from fedrag_flwr.overlay import Topics
+from fedrag_flwr.overlay.gossip import BUDGET, SKETCHES, document_vectors
 from fedrag_flwr.privacy.ledger import BudgetLedger
 from fedrag_flwr.records import (
     AnswerBatch,
@@ -34,7 +35,6 @@ from fedrag_flwr.records import (
     WalkRequest,
 )
 from fedrag_flwr.settings import Plain
-from fedrag_flwr.walking.gossip import BUDGET, SKETCHES, document_vectors
 from server_app.run import run_systems
 from strategies import ServerTools, make_strategy
 from strategies.overlay_walk import OverlayWalk

@@ -15,6 +15,7 @@ from fedrag_flwr import wire
 from fedrag_flwr.errors import FederationError, SettingError
 from fedrag_flwr.exchange.sums import tagged_term
 from fedrag_flwr.local_grid import LocalGrid, Plain
+from fedrag_flwr.overlay.gossip import document_vectors
 from fedrag_flwr.overlay.learning import Floats, first_centroids, moved, topic_counts, topic_sums
 from fedrag_flwr.overlay.sketches import counts_of
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
@@ -22,7 +23,6 @@ from fedrag_flwr.privacy.ckks.sums import COLLUSION, GroupCipher
 from fedrag_flwr.privacy.sealing import SealingKey, tag
 from fedrag_flwr.records import DeviceCard, Question, SealedMessages, SumTerm, TopicRequest, TopicUpdate, TopicWeight
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.walking.gossip import document_vectors
 from strategies import ServerTools, make_strategy, private_sums
 from strategies.overlay_walk import OverlayWalk
 from tests.strategies.federation import Federation, Tamper, small_models

@@ -10,7 +10,7 @@ from fedrag_flwr.errors import StoreMismatchError
 from fedrag_flwr.models import LlamaGenerator, resolve
 from fedrag_flwr.records import Document, EvidenceTuple
 from fedrag_flwr.text import ModelExtractor, ParsedPassage, SpacyPipeline, read_tuples, write_tuples
-from fedrag_flwr.text.model_tuples import MOST, PassageReading
+from fedrag_flwr.text.tuples import MOST, PassageReading
 
 TITLE = "Odile Varro"
 TEXT = (

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.nations import nations
+from fedrag_flwr.text.words import normalise_anchor
 
 SAME = [
     "the United States|American|US|U.S.",

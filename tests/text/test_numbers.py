@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fedrag_flwr.text.numbers import numbers_in
+from fedrag_flwr.text.words import numbers_in
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from fedrag_flwr.memory.fusion.statements import answer_key, holds
 from fedrag_flwr.memory.synthesis.grounding import grounded
 from fedrag_flwr.memory.synthesis.rules import Draft
-from fedrag_flwr.text.signs import spell_signs
 from fedrag_flwr.text.support import is_supported
+from fedrag_flwr.text.words import spell_signs
 
 
 @pytest.mark.parametrize(

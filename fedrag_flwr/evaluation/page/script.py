@@ -1,6 +1,6 @@
 """The report's script: sortable tables, and the list of answers. It writes text nodes only, never markup."""
 
-from fedrag_flwr.evaluation.page.path_picture import PATH_PICTURE, SVG_NAMESPACE
+from fedrag_flwr.evaluation.page.charts import PATH_PICTURE, SVG_NAMESPACE
 
 _LISTS = r"""
 "use strict";

@@ -13,7 +13,7 @@ from itertools import chain
 
 from fedrag_flwr.memory.synthesis.inflection import inflections
 from fedrag_flwr.text.lexicon import CONNECTORS, FUNCTION_WORDS, KIN, MONTHS, OPPOSED, by_word, words
-from fedrag_flwr.text.numbers import number_of, told_words
+from fedrag_flwr.text.words import number_of, told_words
 
 # Words of which another in the same place asks the opposite, or something else.
 _TURNING = words(

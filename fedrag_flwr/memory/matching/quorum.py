@@ -10,7 +10,7 @@ from fedrag_flwr.memory.fusion.merge import FusionRules, owners, references
 from fedrag_flwr.memory.fusion.statements import holds
 from fedrag_flwr.records import Match
 from fedrag_flwr.text.negation import denials
-from fedrag_flwr.text.numbers import told_words
+from fedrag_flwr.text.words import told_words
 
 EACH = FusionRules().quota  # memories of another device among those that are looked at: as many as may ask the same
 MOST = 4_096  # memories that are looked through for those of others behind one device's

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fedrag_flwr.memory.synthesis.lexicon import words_of
 from fedrag_flwr.memory.synthesis.rules import Draft
-from fedrag_flwr.text.signs import spell_signs
+from fedrag_flwr.text.words import spell_signs
 
 _DERIVED = frozenset(("comparison", "aggregation", "post-processing", "false-premise"))
 _NAMES = r"[A-Z][\w’'-]*(?: [A-Z][\w’'-]*)*"

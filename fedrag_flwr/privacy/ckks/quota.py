@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Collection
 from pathlib import Path
 
-from fedrag_flwr.privacy.durable import DurableFile
+from fedrag_flwr.privacy.ledger import DurableFile
 
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS questions (device TEXT, epoch INTEGER, asked INTEGER NOT NULL,"

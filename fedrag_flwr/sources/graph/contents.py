@@ -22,7 +22,7 @@ from fedrag_flwr.sources.graph.paths import (
     statements_of,
 )
 from fedrag_flwr.sources.graph.store import GraphSession, quoted
-from fedrag_flwr.sources.searching import content_version
+from fedrag_flwr.sources.source_search import content_version
 
 
 @dataclass(frozen=True, slots=True)

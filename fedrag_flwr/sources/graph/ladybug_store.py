@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedrag_flwr.errors import SourceError
+from fedrag_flwr.sources.folder import mode_of
 from fedrag_flwr.sources.graph.store import GraphSchema, RelationKind, failure, quoted
-from fedrag_flwr.sources.looking import mode_of
 
 if TYPE_CHECKING:
     from ladybug import Connection

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.retrieval.base import ranked
 from fedrag_flwr.sources.base import Reading, SourceHit, mapped_documents
-from fedrag_flwr.sources.graph.connecting import open_graph
 from fedrag_flwr.sources.graph.contents import GraphContents, document_id, own_statements, read_graph
 from fedrag_flwr.sources.graph.mapping import GraphMapping
-from fedrag_flwr.sources.graph.matching import EntityIndex, Matches
+from fedrag_flwr.sources.graph.match import EntityIndex, Matches
 from fedrag_flwr.sources.graph.paths import (
     Statement,
     Vertex,
@@ -23,9 +22,10 @@ from fedrag_flwr.sources.graph.paths import (
     paths_to_subject,
     statements_of,
 )
+from fedrag_flwr.sources.graph.proposal import open_graph
 from fedrag_flwr.sources.keeping import Kept
-from fedrag_flwr.sources.searching import Entity, SearchTools, bounded, entities_of, word_shares
-from fedrag_flwr.text.anchors import normalise_anchor
+from fedrag_flwr.sources.source_search import Entity, SearchTools, bounded, entities_of, word_shares
+from fedrag_flwr.text.words import normalise_anchor
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fedrag_flwr.errors import DocumentError
 from fedrag_flwr.records import Document
 from fedrag_flwr.sources.base import Failure, Reading, make_document
-from fedrag_flwr.sources.searching import content_version
+from fedrag_flwr.sources.source_search import content_version
 from fedrag_flwr.sources.sql.database import Database
 from fedrag_flwr.sources.sql.records import RecordReader, SqlRecord
 

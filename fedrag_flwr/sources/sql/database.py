@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from fedrag_flwr.errors import SourceError
-from fedrag_flwr.sources.looking import mode_of
+from fedrag_flwr.sources.folder import mode_of
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine, Executable, Inspector, Table

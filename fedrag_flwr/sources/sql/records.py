@@ -14,7 +14,7 @@ from fedrag_flwr.sources.mapping import filled
 from fedrag_flwr.sources.sql.cells import as_stored
 from fedrag_flwr.sources.sql.database import Database
 from fedrag_flwr.sources.sql.mapping import RecordMapping
-from fedrag_flwr.text.normalise import normalise_line, normalise_text
+from fedrag_flwr.text.words import normalise_line, normalise_text
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, FromClause, Select

@@ -12,7 +12,7 @@ from fedrag_flwr.errors import SourceError
 from fedrag_flwr.retrieval.base import ranked
 from fedrag_flwr.sources.base import Reading, SourceHit, mapped_documents
 from fedrag_flwr.sources.keeping import Kept
-from fedrag_flwr.sources.searching import Entity, SearchTools, TextVectors, bounded, entities_of, unit_interval
+from fedrag_flwr.sources.source_search import Entity, SearchTools, TextVectors, bounded, entities_of, unit_interval
 from fedrag_flwr.sources.sql.contents import TableContents, read_tables
 from fedrag_flwr.sources.sql.database import Database
 from fedrag_flwr.sources.sql.fulltext import FullText, Mode, native_full_text, words_of
@@ -20,7 +20,7 @@ from fedrag_flwr.sources.sql.fusion import FusionWeights, fused, shares
 from fedrag_flwr.sources.sql.mapping import SqlMapping
 from fedrag_flwr.sources.sql.records import RecordReader, SqlRecord
 from fedrag_flwr.sources.sql.side_index import SideIndex
-from fedrag_flwr.text.anchors import normalise_anchor
+from fedrag_flwr.text.words import normalise_anchor
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,0 @@
-"""The order in which a device's passages become evidence, and its part in fitting the controller that decides it."""

@@ -1,0 +1,221 @@
+"""A device's part in the controller: its own training examples, its fitted weights, and the order that they give."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import StoreMismatchError, WireError
+from fedrag_flwr.files import best_effort, replace_file
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.records import ControllerRequest, ControllerUpdate
+from fedrag_flwr.retrieval import (
+    ControlledRetriever,
+    Controller,
+    ControllerFeatures,
+    Examples,
+    FittingSettings,
+    LabelledRankings,
+    Moments,
+    Ranking,
+    Scaling,
+    descend,
+)
+from fedrag_flwr.retrieval.evidence_sources import FEATURES, DeviceSources
+from fedrag_flwr.sqlite_errors import own_errors
+from fedrag_flwr.text.segment import document_of
+
+SHIPPED, TRAINED = "shipped", "trained"  # weights that come with the package, or were trained in federation
+SHIPPED_WEIGHTS = Path(__file__).parents[1] / "retrieval" / "controller_weights.json"
+_WEIGHTS, _EXAMPLES = "controller.json", "controller-examples.npz"
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingQuestion:
+    """A question of this device's own, and the ids of the documents that support its answer; it never leaves."""
+
+    text: str
+    documents: tuple[str, ...]
+
+
+class DeviceController:
+    """What a device does for the controller.
+
+    Parameters
+    ----------
+    device
+        The device's name.
+    store
+        Its passages and their vectors.
+    root
+        The folder beside the store, where examples and the controller are kept.
+    sources
+        The rankings over its passages.
+    settings
+        How controllers are fitted.
+    seed
+        Of the choice of negatives and the order of examples.
+    """
+
+    def __init__(
+        self,
+        device: str,
+        store: MemoryStore,
+        root: Path,
+        sources: DeviceSources,
+        settings: FittingSettings,
+        seed: int,
+    ) -> None:
+        self._device = device
+        self._store = store
+        self._root = root
+        self._sources = sources
+        self._settings = settings
+        self._seed = seed
+
+    def train(self, request: ControllerRequest, questions: Sequence[TrainingQuestion]) -> ControllerUpdate:
+        """Take one step of the common training: give moments or weights, or keep the weights that came of it.
+
+        Parameters
+        ----------
+        request
+            The step, with the weights and the scaling that all devices start from.
+        questions
+            This device's own.
+
+        Raises
+        ------
+        WireError
+            The request is for a controller with other features.
+        StoreError
+            The disk does not take the weights.
+        """
+        if request.features != features_id(FEATURES):
+            raise WireError("the request is for a controller with other features", where="ControllerRequest")
+        if request.stage == "keep":
+            made = self._controller(request)
+            with own_errors(self._root, _WEIGHTS):
+                made.save(self._root / _WEIGHTS)
+            return ControllerUpdate(self._device, 0, ())
+        examples = self.examples(questions)
+        if not examples.teach:
+            return ControllerUpdate(self._device, 0, ())
+        if request.stage == "moments":
+            moments = Moments.of(examples.values)
+            values = np.concatenate([moments.mean, moments.square])
+        else:
+            start = self._controller(request)
+            rng = np.random.default_rng([self._seed, request.round, zlib.crc32(self._device.encode())])
+            values = descend(
+                np.append(start.weights, start.bias), examples, start.scaling, self._settings, request.epochs, rng
+            )
+        return ControllerUpdate(self._device, len(examples), tuple(values.tolist()))
+
+    def forget(self) -> None:
+        """Drop what was made of documents as they were; it is made anew when it is next needed."""
+        self._sources.forget()
+        (self._root / _EXAMPLES).unlink(missing_ok=True)
+
+    def retriever(self, weights: str = TRAINED) -> ControlledRetriever:
+        """The device's passages, ranked through a controller.
+
+        Parameters
+        ----------
+        weights
+            ``trained``: what federated training left here last; ``shipped``: fitted on public questions, in the
+            package; else the path of a file that `Controller.save` wrote.
+
+        Raises
+        ------
+        StoreCorruptError
+            There is no such controller, or its file is torn.
+        StoreMismatchError
+            It was fitted for other features than this device's sources give.
+        """
+        path = self._file(weights)
+        controller = Controller.load(path)
+        if controller.features != FEATURES:
+            raise StoreMismatchError(
+                "the controller was fitted for other sources", where=path.name, fix=f"fit it for {FEATURES.sources}"
+            )
+        return ControlledRetriever(self._sources.present().retrievers, controller)
+
+    def weights_id(self, weights: str) -> str:
+        """Names what the file of `retriever`'s weights holds now; empty where it cannot be read."""
+        try:
+            return hashlib.sha256(self._file(weights).read_bytes()).hexdigest()[:16]
+        except OSError:
+            return ""
+
+    def examples(self, questions: Sequence[TrainingQuestion]) -> Examples:
+        """The candidates of those questions whose supporting documents are all here; described once and kept.
+
+        A passage counts as support if its document does.
+        """
+        held = self._store.digests().keys()
+        own = [question for question in questions if question.documents and held >= set(question.documents)]
+        asked = [(question.text, question.documents) for question in own]
+        wanted = [
+            *(self._store.id, self._store.version, self._seed, self._settings.negative_ratio),
+            *(features_id(FEATURES), *self._sources.id, asked),
+        ]
+        key = hashlib.sha256(json.dumps(wanted).encode()).hexdigest()
+        kept = self._root / _EXAMPLES
+        with suppress(StoreMismatchError):  # none yet, or of other questions or documents
+            return _read_examples(kept, key)
+        made = Examples.of(
+            FEATURES, [self._labelled(one) for one in own], self._settings, np.random.default_rng(self._seed)
+        )
+        body = io.BytesIO()
+        np.savez(body, key=np.array(key), values=made.values, supports=made.supports)
+        with best_effort(kept):
+            replace_file(kept, body.getvalue())
+        return made
+
+    def _file(self, weights: str) -> Path:
+        return {TRAINED: self._root / _WEIGHTS, SHIPPED: SHIPPED_WEIGHTS}.get(weights, Path(weights).expanduser())
+
+    def _labelled(self, question: TrainingQuestion) -> LabelledRankings:
+        rankings: tuple[Ranking, ...] = tuple(
+            source.rank(question.text, FEATURES.depth) for source in self._sources.present().retrievers
+        )
+        documents = {found.passage_id: document_of(found.passage_id) for one in rankings for found in one}
+        return LabelledRankings(
+            rankings, frozenset(name for name, document in documents.items() if document in question.documents)
+        )
+
+    def _controller(self, request: ControllerRequest) -> Controller:
+        weights = np.array(request.weights)
+        if len(weights) != len(FEATURES.names) + 1:
+            raise WireError("there is not one weight for each feature", where="ControllerRequest")
+        scaling = Scaling(np.array(request.mean), np.array(request.deviation))
+        fitted_on = (
+            f"own training questions of {request.devices} devices, {request.round} rounds of federated averaging"
+        )
+        return Controller(FEATURES, scaling, weights[:-1], float(weights[-1]), fitted_on)
+
+
+def features_id(features: ControllerFeatures) -> str:
+    """Names a set of features, so that two sides know that they mean the same."""
+    return hashlib.sha256(json.dumps([features.depth, *features.names]).encode()).hexdigest()[:16]
+
+
+def _read_examples(path: Path, key: str) -> Examples:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            if str(arrays["key"]) != key:
+                raise StoreMismatchError("the examples are of other questions", where=path.name)
+            values: NDArray[np.float64] = arrays["values"]
+            return Examples(values, arrays["supports"])
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise StoreMismatchError("there are no examples", where=path.name) from error

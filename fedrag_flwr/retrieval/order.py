@@ -1,0 +1,106 @@
+"""The order in which a device's passages become evidence, where they are not simply the nearest ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from fedrag_flwr.errors import ModelError
+from fedrag_flwr.hypergraph import PathExplainer
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.records import ChosenPassage, ChosenPath
+from fedrag_flwr.retrieval import Ranking, Retriever
+from fedrag_flwr.retrieval.device_controller import DeviceController
+from fedrag_flwr.retrieval.evidence_sources import DeviceSources
+from fedrag_flwr.settings import RetrievalSettings
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieverOrder:
+    """Passages in a retriever's order, each with the answer path that speaks most for it.
+
+    Parameters
+    ----------
+    retriever
+        Ranks the device's passages.
+    explainer
+        Over the same passages.
+    """
+
+    retriever: Retriever
+    explainer: PathExplainer
+
+    def rank(self, question: str, most: int) -> Ranking:
+        """At most so many passages, best first."""
+        return self.retriever.rank(question, most)
+
+    def paths(self, question: str, passages: Sequence[str]) -> tuple[ChosenPath, ...]:
+        """The answer paths to those of the passages that the question reaches by one."""
+        return tuple(path for path in self.explainer.explain(question, passages) if path is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceOrders:
+    """The orders that a device knows, over the present version of its store.
+
+    Parameters
+    ----------
+    store, sources, controller
+        The device's.
+    settings
+        Which order and which weights.
+    """
+
+    store: MemoryStore
+    sources: DeviceSources
+    controller: DeviceController
+    settings: RetrievalSettings
+
+    @property
+    def id(self) -> str:
+        """Names the weights or the encoder behind the order as they are now; empty where there are none."""
+        if self.settings.order == "controller":
+            return self.controller.weights_id(self.settings.weights)
+        with suppress(ModelError):  # `by` says what is wrong with it
+            return self.sources.token_encoder.id if self.settings.order == "late-interaction" else ""
+        return ""
+
+    def chosen(self) -> RetrieverOrder | None:
+        """The order that the settings name; None: by similarity. Errors as of `by`."""
+        return None if self.settings.order == "similarity" else self.by(self.settings.order)
+
+    def prepare(self) -> None:
+        """Make what the order needs of the documents, so that no question waits for it; weights may come later."""
+        if self.settings.order == "controller":
+            self.sources.present()
+        elif self.settings.order == "late-interaction":
+            self.sources.late_interaction()
+
+    def by(self, kind: Literal["controller", "late-interaction"]) -> RetrieverOrder:
+        """Passages in the order of the controller or of late interaction.
+
+        Raises
+        ------
+        StoreError
+            The controller that `retrieval.weights` names is missing, torn, or was fitted for other features.
+        ModelError
+            The checkpoint that `models.late-interaction` names is none.
+        """
+        retriever: Retriever = (
+            self.controller.retriever(self.settings.weights)
+            if kind == "controller"
+            else self.sources.late_interaction()
+        )
+        return RetrieverOrder(retriever, self.sources.present().explainer)
+
+    def choose(self, question: str, most: int) -> list[ChosenPassage]:
+        """The passages that the controller puts first for a question, each with the answer path to it; as `by`."""
+        order = self.by("controller")
+        found = order.rank(question, most)
+        titles = {passage.id: passage.title for passage in self.store.passages([one.passage_id for one in found])}
+        paths = {path.passage_id: path for path in order.paths(question, list(titles))}
+        return [
+            ChosenPassage(one.passage_id, titles[one.passage_id], one.score, paths.get(one.passage_id)) for one in found
+        ]

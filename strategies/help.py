@@ -1,0 +1,108 @@
+"""What strategies share in which devices help each other: evidence from owners, and answers at home with it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fedrag_flwr.records import (
+    AnswerBatch,
+    Evidence,
+    EvidenceBatch,
+    EvidenceRequest,
+    EvidenceUnit,
+    FinishRequest,
+    Question,
+    RetrieveBy,
+    RetrieveRequest,
+)
+from fedrag_flwr.wire import LIMITS
+from strategies.base import FederatedRag
+from strategies.transport import Request
+
+
+def fitting(sizes: Sequence[int], room: int) -> tuple[list[int], list[int]]:
+    """The places of as many parts as fit into so much room together, and of the others, which are the largest."""
+    kept: list[int] = []
+    for place in sorted(range(len(sizes)), key=sizes.__getitem__):
+        room -= sizes[place]
+        if room < 0:
+            break
+        kept.append(place)
+    return sorted(kept), sorted(set(range(len(sizes))).difference(kept))
+
+
+_ROOM = LIMITS[FinishRequest] * 3 // 4  # for evidence; the rest is for the questions
+_EACH = 512  # bytes of a unit beside its text
+_LEAST = _ROOM // 10_000 + 1  # bytes that evidence is counted for: a request holds no more than so many pieces
+
+
+@dataclass(slots=True)
+class Help:
+    """What owners gave for one question, and the seconds that it took the slowest: they work at the same time."""
+
+    evidence: list[Evidence] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def units(self) -> list[EvidenceUnit]:
+        """The evidence of all owners."""
+        return [unit for part in self.evidence for unit in part.units]
+
+
+Requests = Mapping[int, Mapping[str, EvidenceRequest]]  # by node and question
+
+
+class HelpingRag(FederatedRag):
+    """Devices ask owners for evidence: one message to an owner for all questions of a round."""
+
+    def ask_owners(self, requests: Requests, by: RetrieveBy) -> dict[str, Help]:
+        """Gather evidence by question; what was not asked for, or is in another's name, is dropped and named."""
+        help_given: dict[str, Help] = defaultdict(Help)
+        budget = self.settings.inference.remote_units
+        outgoing = [Request(node_id, RetrieveRequest(tuple(asked.values()), by)) for node_id, asked in requests.items()]
+        batches = self._transport.exchange(outgoing, "query.retrieve", EvidenceBatch)
+        for node_id, batch in batches.items():
+            owner_name, asked = self._transport.name(node_id), dict(requests[node_id])
+            for part in batch.evidence:
+                honest = all(unit.origin == owner_name for unit in part.units)
+                if asked.pop(part.question_id, None) is not None and honest and len(part.units) <= budget:
+                    given = help_given[part.question_id]
+                    given.evidence.append(part)
+                    given.seconds = max(given.seconds, self._transport.worked(batch.seconds) / len(requests[node_id]))
+                else:
+                    self._transport.miss(node_id, "it sent evidence that was not asked for, or in another's name")
+        return help_given
+
+    def waiting(self) -> dict[int, list[Question]]:
+        """The open questions, by the node of their home."""
+        waiting: dict[int, list[Question]] = defaultdict(list)
+        for question_id in self.open:
+            question = self.questions[question_id]
+            if (home := self.node_of(question.home)) is not None:
+                waiting[home].append(question)
+        return waiting
+
+    def finish_at_home(self, help_given: Mapping[str, Help]) -> None:
+        """Let each home answer its open questions with what it was given."""
+        waiting = self.waiting()
+        outgoing = []
+        for node_id, asked in waiting.items():
+            given = [part for one in asked if one.id in help_given for part in help_given[one.id].evidence]
+            outgoing.append(Request(node_id, FinishRequest(tuple(asked), self._fitting(given), self.mode)))
+        for node_id, batch in self._transport.exchange(outgoing, "query.finish", AnswerBatch).items():
+            self.take(node_id, batch)
+
+    def _fitting(self, evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+        """As much evidence as goes into one request: the longest stays out, and who gave it is named."""
+        kept, out = fitting([_size(part) for part in evidence], _ROOM)
+        for place in out:
+            if (owner := self.node_of(evidence[place].units[0].origin)) is not None:
+                self._transport.miss(owner, "it sent more evidence than goes into a letter with the others'")
+        return tuple(evidence[place] for place in kept)
+
+
+def _size(evidence: Evidence) -> int:
+    """About the bytes that evidence takes in a request."""
+    return max(_LEAST, sum(len(one.text.encode()) + len(one.title.encode()) + _EACH for one in evidence.units))
