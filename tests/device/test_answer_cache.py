@@ -16,7 +16,7 @@ from fedrag_flwr.overlay.answer_cache import AnswerCache
 from fedrag_flwr.records import Answer, AnswerMode, Delta, Evidence, EvidenceUnit, MemoryItem, Question, because
 from fedrag_flwr.retrieval.evidence_sources import FEATURES
 from fedrag_flwr.settings import Plain, Settings
-from tests.ordering.test_ordering import zeros
+from tests.retrieval.test_device_sources import zeros
 from tests.strategies.federation import shared_federation
 
 ASKED = Question("q1", "Into which bay does the Ossel flow?", "people")

@@ -19,7 +19,7 @@ from fedrag_flwr.records import ControllerRequest, Delta, MemoryItem
 from fedrag_flwr.retrieval.device_controller import TrainingQuestion, features_id
 from fedrag_flwr.retrieval.evidence_sources import FEATURES, DeviceSources
 from fedrag_flwr.text import ParseExtractor
-from tests.ordering.test_ordering import Interrupted, opened
+from tests.retrieval.test_device_sources import Interrupted, opened
 from tests.strategies.federation import DOCUMENTS
 
 ASKED = "Where does the Ossel rise?"
