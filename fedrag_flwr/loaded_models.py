@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedrag_flwr.models import load_encoder, load_endpoint, load_generator, load_token_encoder
-from fedrag_flwr.models.adapters import adapters_of
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.models.choose import meant_by_auto
 from fedrag_flwr.models.files import file_sha256
@@ -25,7 +24,7 @@ from fedrag_flwr.text.pipeline import SpacyPipeline
 class Models:
     """Encoder, text pipeline and generator; `generator` is a function, so that who needs none never loads one.
 
-    `generator_id` is the file's name with the start of its SHA-256 and its adapters' ids, known without loading it;
+    `generator_id` is the file's name with the start of its SHA-256, known without loading it;
     of a model behind an address its name there, with a hash for the address.
     `tokens` encodes tokens for late interaction; None: the encoder does.
     """
@@ -67,7 +66,6 @@ def load_models(models: ModelSettings, home: Path, progress: Progress = silent) 
             threads=models.threads,
             gpu_layers=models.gpu_layers,
             cache_path=str(home / "generations.sqlite") if models.generation_cache else "",
-            adapters=models.adapters,
             progress=progress,
         )
 
@@ -98,5 +96,4 @@ def generator_id(models: ModelSettings) -> str:
         if not path.is_file():
             return path.name
         file, sha256 = path.name, file_sha256(path)
-    fitted = [f"+{one.id}" for one in adapters_of(sha256).values()] if models.adapters else []
-    return "".join([f"{file}-{sha256[:12]}", *fitted])
+    return f"{file}-{sha256[:12]}"

@@ -54,7 +54,6 @@ class ModelSettings(_Group):
     context_tokens: int = Field(4096, ge=512, le=131_072)
     gpu_layers: int = Field(0, ge=-1, le=1_000)
     generation_cache: bool = True
-    adapters: bool = True
 
     @field_validator("generator_name")
     @classmethod
@@ -105,7 +104,7 @@ class InferenceSettings(_Group):
     """What is read for an answer, and from which confidence it counts (FD-RAG 4.2)."""
 
     passages: int = Field(4, ge=1, le=64)
-    words: int = Field(220, ge=0, le=100_000)
+    words: int = Field(0, ge=0, le=100_000)
     quotes: bool = True
     remote_units: int = Field(4, ge=1, le=64)
     max_answer_tokens: int = Field(200, ge=1, le=1_024)

@@ -9,7 +9,6 @@ from fedrag_flwr.models.base import Prompt
 from fedrag_flwr.records import EvidenceUnit
 
 UNKNOWN = "unknown"
-ANSWERING = "answers"  # the task of questions over passages, for which a model may have been fitted
 
 _PLAIN = "Answer the question from the passages. If they do not hold the answer, say that you do not know."
 _CLOSED_BOOK = "Answer the question from what you know, as briefly as you can. If you do not know, say so."
@@ -35,14 +34,9 @@ _DECLINES = re.compile(
 )
 
 
-def plain_prompt(question: str, units: Sequence[EvidenceUnit]) -> Prompt:
+def reading_prompt(question: str, units: Sequence[EvidenceUnit]) -> Prompt:
     """Ask a question over passages in the model's own chat template, under one short instruction."""
     return Prompt(_PLAIN, _asked(question, units))
-
-
-def reading_prompt(question: str, units: Sequence[EvidenceUnit]) -> Prompt:
-    """The same, by the weights that the model was fitted with where there are any."""
-    return Prompt(_PLAIN, _asked(question, units), task=ANSWERING)
 
 
 def closed_book_prompt(question: str) -> Prompt:

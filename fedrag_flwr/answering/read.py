@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from fedrag_flwr.answering.prompts import UNKNOWN, closed_book_prompt, declines, plain_prompt, reading_prompt
+from fedrag_flwr.answering.prompts import UNKNOWN, closed_book_prompt, declines, reading_prompt
 from fedrag_flwr.models.base import Completion, Generator, Grammar, Heard, Prompt
 from fedrag_flwr.records import Cost, EvidenceUnit, as_line
 
@@ -82,8 +82,8 @@ class Reader:
     seed: int = 0
 
     def plain(self, question: str, units: Sequence[EvidenceUnit]) -> Draft:
-        """Ask over passages in the model's own chat template, by no adapter and under no grammar; nothing over none."""
-        return self._complete(plain_prompt(question, units), None) if units else Draft("")
+        """Ask over passages in the model's own chat template and under no grammar; nothing over none."""
+        return self._complete(reading_prompt(question, units), None) if units else Draft("")
 
     def recite(self, question: str) -> Draft:
         """Ask the model alone."""

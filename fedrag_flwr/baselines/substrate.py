@@ -147,7 +147,7 @@ class Substrate:
 
     @cached_property
     def reader(self) -> Reader:
-        """The one reader of all baselines: the floor's prompt, without adapter or judgement."""
+        """The one reader of all baselines: the floor's prompt, without judgement."""
         return Reader(self.generator, self.limits.answer_tokens, self.seed)
 
     def encode(self, texts: Sequence[str]) -> Floats:

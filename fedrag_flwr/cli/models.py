@@ -40,7 +40,7 @@ def show(as_json: JsonFlag = False) -> None:
     if as_json:
         print_json(models)
         return
-    table = Table("model", "size", "here", "sha256", "fitted to")
+    table = Table("model", "size", "here", "sha256")
     for status in models:
         here = "no" if status.path is None else {True: "yes", False: "damaged", None: "yes"}[status.verified]
         table.add_row(
@@ -48,7 +48,6 @@ def show(as_json: JsonFlag = False) -> None:
             f"{status.model.size / 1e6:,.0f} MB",
             here,
             status.model.sha256[:12],
-            ", ".join(status.fitted_to),
         )
     out.print(table)
 

@@ -98,7 +98,7 @@ class BuildPlan:
     def of(cls, settings: Settings, memories: bool, generator_id: str = "") -> BuildPlan:
         """The plan that a run's settings ask for, where a generator composes."""
         grouping, tokens = settings.hypergraph.model_dump(), settings.memory.tokens_per_kilotoken
-        composer = generator_id.partition("+")[0] if tokens else ""  # no adapter is for composing
+        composer = generator_id if tokens else ""
         told = json.dumps([grouping, settings.seed, tokens, composer], sort_keys=True)
         digest = hashlib.sha256(told.encode()).hexdigest()[:16]
         return cls(memories, LearningSettings(**grouping), settings.seed, digest)

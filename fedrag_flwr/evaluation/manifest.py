@@ -24,12 +24,7 @@ def fitted_on() -> dict[str, str]:
     told = {}
     for path in sorted(_PACKAGE.rglob("*.json")):
         fields = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(fields, dict):
-            continue
-        if manifest := fields.get("manifest"):  # of an adapter
-            counts = ", ".join(f"{name} {count}" for name, count in manifest["examples_of"].items())
-            told[path.stem] = f"{manifest['split']} examples: {counts}"
-        elif "fitted_on" in fields:
+        if isinstance(fields, dict) and "fitted_on" in fields:
             told[path.stem] = str(fields["fitted_on"])
     return told
 

@@ -25,15 +25,11 @@ class Prompt:
         Worked (user, assistant) turns; with `system` they form the fixed prefix.
     user
         The variable tail: this question with its evidence.
-    task
-        What the prompt is for, where a model may have been fitted for it; its adapter's instruction then stands in for
-        `system` and `examples`.
     """
 
     system: str
     user: str
     examples: tuple[tuple[str, str], ...] = ()
-    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)

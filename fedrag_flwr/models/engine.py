@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -41,13 +39,11 @@ class LlamaEngine:
         Layers on the GPU; -1: all.
     sequences
         Most sequences at once.
-    adapters
-        Low-rank weights by name, each as the content of a GGUF file; none is in use until `adapt` names it.
 
     Raises
     ------
     ModelError
-        llama-cpp-python is not installed, or the file or an adapter is not one that it can load.
+        llama-cpp-python is not installed, or the file is not one that it can load.
     """
 
     def __init__(
@@ -58,7 +54,6 @@ class LlamaEngine:
         threads: int,
         gpu_layers: int = 0,
         sequences: int = 9,
-        adapters: Mapping[str, bytes] = MappingProxyType({}),
     ) -> None:
         self._c: Any = library()
         model = self._load(path, gpu_layers)
@@ -75,7 +70,6 @@ class LlamaEngine:
         self.close: Callable[[], object] = weakref.finalize(
             self, _free, self._c, self._batch, self._context, self._model
         )
-        self._adapters = {name: self._adapter(name, content) for name, content in adapters.items()}
 
     # --- text -----------------------------------------------------------------------------------
 
@@ -131,17 +125,6 @@ class LlamaEngine:
         """Evaluate one token each of several places; give all logits, shape (n, vocabulary), until the next call."""
         self._decode(tokens, positions, sequences, all_logits=True)
         return np.stack([self._logits(i) for i in range(len(tokens))])
-
-    def adapt(self, name: str) -> None:
-        """Evaluate with an adapter from here on, or with the model's own weights alone: "".
-
-        What the key-value cache holds was made with other weights: who switches clears it.
-        """
-        used = [self._adapters[name]] if name else []
-        adapters = (self._c.llama_adapter_lora_p_ctypes * len(used))(*used)
-        scales = (ctypes.c_float * len(used))(*[1.0] * len(used))
-        if self._c.llama_set_adapters_lora(self._context, adapters, len(used), scales):
-            raise ModelError("the adapter cannot be used with this model", where=name)
 
     # --- the key-value cache --------------------------------------------------------------------
 
@@ -203,23 +186,6 @@ class LlamaEngine:
         if not model:
             raise ModelError("the file is not a model that llama.cpp can load", where=path.name, fix="verify the file")
         return model
-
-    def _adapter(self, name: str, content: bytes) -> Any:
-        """Load an adapter; it lives as long as the model, and its file no longer than this call."""
-        aside = "or set models.adapters = false"
-        try:
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "adapter.gguf"
-                path.write_bytes(content)
-                adapter = self._c.llama_adapter_lora_init(self._model, str(path).encode())
-        except OSError as error:
-            self.close()
-            fix = f"make room in the temporary folder, {aside}"
-            raise ModelError(f"the adapter cannot be unpacked: {error.strerror}", where=name, fix=fix) from error
-        if not adapter:
-            self.close()
-            raise ModelError("the adapter does not fit the model", where=name, fix=f"restore its file, {aside}")
-        return adapter
 
     def _open(self, model: Any, path: Path, threads: int, sequences: int) -> Any:
         params = self._c.llama_context_default_params()

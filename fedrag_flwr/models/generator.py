@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
 from fedrag_flwr.errors import ModelError
-from fedrag_flwr.models.adapters import Adapter
 from fedrag_flwr.models.base import Completion, Grammar, Heard, Prompt, Scores
 from fedrag_flwr.models.cache import GenerationCache
 from fedrag_flwr.models.chat import ChatTemplate, Turns
@@ -54,8 +52,6 @@ class LlamaGenerator:
         Completions made before; None: always generate.
     temperature
         Of the draw when several completions are asked for.
-    adapters
-        What this model was fitted with, by task; a prompt of such a task is asked under its instruction and weights.
     """
 
     def __init__(
@@ -67,7 +63,6 @@ class LlamaGenerator:
         gpu_layers: int = 0,
         cache: GenerationCache | None = None,
         temperature: float = TEMPERATURE,
-        adapters: Mapping[str, Adapter] = MappingProxyType({}),
     ) -> None:
         self._path = Path(path)
         self._context_tokens = context_tokens
@@ -75,14 +70,13 @@ class LlamaGenerator:
         self._gpu_layers = gpu_layers
         self._cache = cache
         self._temperature = temperature
-        self._adapters = adapters
         self._turns = Turns()
         self._session: Session | None = None
         self._id = ""
 
     @property
     def id(self) -> str:
-        """File name and the first 12 hex digits of the weights' SHA-256; adapters are named by `Adapter.id`.
+        """File name and the first 12 hex digits of the weights' SHA-256.
 
         Raises
         ------
@@ -124,10 +118,9 @@ class LlamaGenerator:
             raise ModelError("max_tokens and n are at least 1", where=self._path.name)
         if heard is not None and n > 1:
             raise ModelError("only one completion can be heard", where=self._path.name)
-        prompt, weights = self._adapted(prompt)
         key = ""
         if self._cache is not None:
-            key = self._cache.key(weights, prompt, grammar, max_tokens, n, seed, self._temperature)
+            key = self._cache.key(self.id, prompt, grammar, max_tokens, n, seed, self._temperature)
             if (known := self._cache.get(key)) is not None:
                 if heard is not None:
                     heard(known[0].text)
@@ -154,12 +147,11 @@ class LlamaGenerator:
         ModelError
             The model cannot be loaded, or the prompt with a continuation does not fit.
         """
-        adapted, _ = self._adapted(prompt)
         with self._turns:
             start = time.perf_counter()
             session = self._loaded()
             loading = time.perf_counter() - start
-            scores = session.score(adapted, continuations)
+            scores = session.score(prompt, continuations)
         return replace(scores, setup=scores.setup + loading)
 
     def count_tokens(self, text: str) -> int:
@@ -180,13 +172,6 @@ class LlamaGenerator:
                 self._session.engine.close()
             self._session = None
 
-    def _adapted(self, prompt: Prompt) -> tuple[Prompt, str]:
-        """A prompt as this model is asked it, and the id of the weights that answer it."""
-        adapter = self._adapters.get(prompt.task)
-        if adapter is None:
-            return replace(prompt, task=""), self.id
-        return Prompt(adapter.instruction, prompt.user, task=prompt.task), f"{self.id}+{adapter.id}"
-
     def _loaded(self) -> Session:
         if self._session is None:
             engine = LlamaEngine(
@@ -195,7 +180,6 @@ class LlamaGenerator:
                 threads=self._threads,
                 gpu_layers=self._gpu_layers,
                 sequences=SAMPLES_AT_ONCE + 1,
-                adapters={task: adapter.content for task, adapter in self._adapters.items()},
             )
             source = engine.metadata("tokenizer.chat_template")
             if not source:

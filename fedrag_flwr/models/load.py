@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, wraps
-from pathlib import Path
 from threading import Lock
 from typing import ParamSpec, TypeVar
 
-from fedrag_flwr.models.adapters import adapters_of
 from fedrag_flwr.models.cache import GenerationCache
 from fedrag_flwr.models.colbert import ColbertEncoder
 from fedrag_flwr.models.encoder import SentenceEncoder
 from fedrag_flwr.models.endpoint import EndpointGenerator
 from fedrag_flwr.models.files import resolve
-from fedrag_flwr.models.generator import LlamaGenerator, weights_sha256
+from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR
 from fedrag_flwr.models.reranker import CrossEncoderReranker, LateInteractionReranker
 from fedrag_flwr.records import Progress, silent
@@ -53,7 +51,6 @@ def load_generator(
     threads: int = 1,
     gpu_layers: int = 0,
     cache_path: str = "",
-    adapters: bool = True,
     download: bool = True,
     progress: Progress = silent,
 ) -> LlamaGenerator:
@@ -63,8 +60,6 @@ def load_generator(
     ----------
     cache_path
         File of the generation cache; empty: none.
-    adapters
-        Whether the model is asked with the adapters that it was fitted with; a file that has none never is.
     download
         Whether an absent file may be fetched.
 
@@ -74,7 +69,7 @@ def load_generator(
         The file cannot be found, fetched or verified.
     """
     path = str(resolve(name_or_path, progress, download=download))
-    return _generator(path, context_tokens, threads, gpu_layers, cache_path, adapters)
+    return _generator(path, context_tokens, threads, gpu_layers, cache_path)
 
 
 def load_endpoint(address: str, name: str) -> EndpointGenerator:
@@ -119,16 +114,13 @@ def _colbert(path: str, threads: int | None) -> ColbertEncoder:
 
 @_in_turn
 @lru_cache(maxsize=_KEPT)
-def _generator(
-    path: str, context_tokens: int, threads: int, gpu_layers: int, cache_path: str, adapters: bool
-) -> LlamaGenerator:
+def _generator(path: str, context_tokens: int, threads: int, gpu_layers: int, cache_path: str) -> LlamaGenerator:
     return LlamaGenerator(
         path,
         context_tokens=context_tokens,
         threads=threads,
         gpu_layers=gpu_layers,
         cache=GenerationCache(cache_path) if cache_path else None,
-        adapters=adapters_of(weights_sha256(Path(path))) if adapters else {},
     )
 
 

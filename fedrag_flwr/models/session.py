@@ -117,8 +117,7 @@ class Session:
         self._template = template
         self._live: Tokens = ()
         self._live_logits: NDArray[np.float32] | None = None
-        self._task = ""
-        self._prefixes: OrderedDict[tuple[str, Tokens], State] = OrderedDict()
+        self._prefixes: OrderedDict[Tokens, State] = OrderedDict()
         self._grammars: OrderedDict[Grammar, GrammarState] = OrderedDict()
         self._tokenized: OrderedDict[tuple[Piece, ...], Tokens] = OrderedDict()
 
@@ -133,7 +132,6 @@ class Session:
         heard: Heard | None = None,
     ) -> list[Completion]:
         """Complete a prompt n times; a temperature of 0 is greedy. `heard` is told the pieces of a single one."""
-        self._adapt(prompt.task)
         prefix, tail = self._tokens(prompt)
         setup = self._prepare(prefix)
         start = time.perf_counter()
@@ -173,7 +171,6 @@ class Session:
 
     def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:
         """How likely each continuation is."""
-        self._adapt(prompt.task)
         prefix, tail = self._tokens(prompt)
         setup = self._prepare(prefix)
         start = time.perf_counter()
@@ -237,16 +234,9 @@ class Session:
             draft.spoken.add_bytes(self.engine.piece(token))
         draft.logprobs.append(log_probability(logits, token))
 
-    def _adapt(self, task: str) -> None:
-        """Use the weights that a prompt's task asks for; what other weights evaluated is no longer live."""
-        if task != self._task:
-            self._live, self._live_logits = (), None
-            self.engine.adapt(task)
-            self._task = task
-
     def _prepare(self, prefix: Tokens) -> float:
         """Evaluate a prefix that was not seen before, and give the seconds that it took."""
-        if (self._task, prefix) in self._prefixes or not prefix:
+        if prefix in self._prefixes or not prefix:
             return 0.0
         start = time.perf_counter()
         self._live, self._live_logits = (), None
@@ -270,14 +260,14 @@ class Session:
         return logits
 
     def _load_prefix(self, prefix: Tokens) -> None:
-        state = self._prefixes.pop((self._task, prefix), None)
+        state = self._prefixes.pop(prefix, None)
         if state is None or not self.engine.restore(state):
             self.engine.clear()
             if not prefix:
                 return
             self.engine.extend(prefix, 0)
             state = self.engine.save()
-        self._prefixes[self._task, prefix] = state
+        self._prefixes[prefix] = state
         while len(self._prefixes) > _KEPT_PREFIXES:
             self._prefixes.popitem(last=False)
 

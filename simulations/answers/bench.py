@@ -33,8 +33,7 @@ SYSTEMS: Mapping[str, tuple[Ask, Mapping[str, Plain]]] = {
     "no-memory": (lambda engine, question: engine.at_home(question, memory=False), {}),
     "no-quotes": (lambda engine, question: engine.at_home(question), {"inference.quotes": False}),
     "answer-always": (lambda engine, question: engine.at_home(question), {"inference.abstain-below": 0.0}),
-    "whole-passages": (lambda engine, question: engine.at_home(question), {"inference.words": 0}),
-    "no-adapter": (lambda engine, question: engine.at_home(question), {"models.adapters": False}),
+    "windows": (lambda engine, question: engine.at_home(question), {"inference.words": 220}),
 }
 
 

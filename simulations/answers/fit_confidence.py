@@ -2,11 +2,10 @@
 
     python -m simulations.answers.fit_confidence [--data FOLDER] [--generator NAME] [--write]
 
-Training questions on which no model was fitted (`examples.is_fitted`) are answered in one call, and so are questions made
-of those of `demo` and `guides` that nothing answers (`made_up`). A logistic regression over `judge.READ_FEATURES` gives
-the probability that an answer is right. Memory is asked on `demo` and `guides`, whose stores have memories. Drafts are
-kept under ``$FEDRAG_HOME/benchmarks``. Printed is what each level of confidence keeps, of questions left out of the fit
-in turn.
+Training questions of all sets are answered in one call, and so are questions made of those of `demo` and `guides` that
+nothing answers (`simulations.answers.made_up`). A logistic regression over `judge.READ_FEATURES` gives the probability
+that an answer is right. Memory is asked on `demo` and `guides`, whose stores have memories. Drafts are kept under
+``$FEDRAG_HOME/benchmarks``. Printed is what each level of confidence keeps, of questions left out of the fit in turn.
 """
 
 from __future__ import annotations
@@ -22,30 +21,27 @@ import numpy as np
 
 from fedrag_flwr.answering.judge import READ_FEATURES, RECALL_FEATURES, SHIPPED, recall_features
 from fedrag_flwr.answering.logistic import Logistic
-from fedrag_flwr.answering.quote import is_open
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.files import replace_file
-from fedrag_flwr.loaded_models import generator_id, resolved
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
-from simulations.answers.examples import is_fitted
-from simulations.answers.made_up import FITTED, MARK, made_up
+from simulations.answers.made_up import MARK, made_up
 from simulations.answers.scoring import judged
 from simulations.answers.sets import SETS, read_set
 from simulations.answers.tables import markdown
 from simulations.answers.world import open_world
 
 ROWS = 60  # questions of each set but those
-MADE_UP = {"demo": 60, "guides": 50}
+MADE_UP = {"demo": 40, "guides": 30}
 FOLDS = 8
 LEVELS = (0.0, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 NOTHING = ("unanswerable", "other name", "other relation", "a count")  # kinds of questions that nothing answers
 SEED = 11
 PULL = 0.1  # inverse strength of the pull of weights towards 0
-MADE_UP_WEIGHT = 0.6  # there are more of them than people ask
-OTHERS_WEIGHT = 0.5  # of the other sets' questions, most of which take two hops
+MADE_UP_WEIGHT = 0.3  # there are more of them than people ask
+OTHERS_WEIGHT = 0.25  # of the other sets' questions, most of which take two hops
 
 
 def drafts(name: str, data: Path, settings: Settings, kept: Path) -> list[dict[str, Any]]:
@@ -56,9 +52,8 @@ def drafts(name: str, data: Path, settings: Settings, kept: Path) -> list[dict[s
     with open_world(asked, settings, memories=name in MADE_UP) as device, kept.open("a", encoding="utf-8") as file:
         questions = list(asked.together().questions)
         if name in MADE_UP:
-            questions += made_up(questions, device.models.pipeline, MADE_UP[name], SEED, FITTED)
-        fresh = [gold for gold in questions if not is_fitted(gold.question_id) or is_open(gold.text)]
-        for gold in fresh if name in MADE_UP else fresh[:ROWS]:
+            questions += made_up(questions, device.models.pipeline, MADE_UP[name], SEED)
+        for gold in questions if name in MADE_UP else questions[:ROWS]:
             if gold.kind != "choice" and gold.question_id not in done:  # of listed options each has its share
                 row = {"set": name, **_draft(device, gold)}
                 file.write(json.dumps(row) + "\n")
@@ -155,8 +150,7 @@ def main() -> None:
     )
     rows: list[dict[str, Any]] = []
     for name in SETS:
-        made_by = generator_id(resolved(settings.models))
-        key = hashlib.sha256(f"{READ_FEATURES}{made_by}{settings.inference.words}".encode()).hexdigest()
+        key = hashlib.sha256(f"{READ_FEATURES}{arguments.generator}{settings.inference.words}".encode()).hexdigest()
         kept = fedrag_home() / "benchmarks" / f"confidence-{name}-{key[:8]}.jsonl"
         kept.parent.mkdir(parents=True, exist_ok=True)
         rows += drafts(name, arguments.data, settings, kept)

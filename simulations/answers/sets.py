@@ -20,7 +20,7 @@ from simulations.corpora.domain_data import DomainQuestion, read_domains
 
 USED = 40  # dev rows of each multi-hop set that earlier tables asked
 ROWS = 60  # questions that a table asks of each set but `demo` and `guides`
-TRAIN = {"hotpotqa": 100, "2wikimultihopqa": 200, "musique": 100, "openstax": 120, "medquad": 120}  # to fit on
+TRAIN = {"hotpotqa": 100, "2wikimultihopqa": 60, "musique": 60, "openstax": 60, "medquad": 60}  # to fit on
 DEVICES = 5
 BESIDE = {"openstax": 10, "medquad": 60}  # documents that no question of the table asks about
 MOST_MADE_UP, SEED = 30, 11  # questions of a set that nothing answers

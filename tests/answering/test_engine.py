@@ -17,7 +17,7 @@ from fedrag_flwr.answering.engine import Engine, Look, Looks
 from fedrag_flwr.answering.judge import READ_FEATURES, Judge, shipped_judge
 from fedrag_flwr.answering.logistic import Logistic
 from fedrag_flwr.answering.passages import WHOLE_WORDS
-from fedrag_flwr.answering.prompts import closed_book_prompt, plain_prompt
+from fedrag_flwr.answering.prompts import closed_book_prompt, reading_prompt
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.models.base import Completion, Encoder, Generator, Grammar, Heard, Prompt, Scores
@@ -139,7 +139,7 @@ def test_the_floor_reads_whole_passages_in_the_models_own_template(people: EdgeD
         assert [(unit.text, unit.title) for unit in answer.evidence] == [
             (passages[unit.id].text, passages[unit.id].title) for unit in answer.evidence
         ]
-        assert model.prompts[-1] == plain_prompt(COMMANDED, answer.evidence)
+        assert model.prompts[-1] == reading_prompt(COMMANDED, answer.evidence)
         assert answer.cost.llm_calls == 1
         assert [f"{unit.origin}/{unit.id}" for unit in answer.evidence] == list(answer.sources)
         assert answer.path == ("cognizer" if answer.text else "abstained")

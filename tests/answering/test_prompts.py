@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from fedrag_flwr.answering.prompts import ANSWERING, closed_book_prompt, declines, plain_prompt, reading_prompt
+from fedrag_flwr.answering.prompts import declines, reading_prompt
 from fedrag_flwr.answering.read import clean
-from fedrag_flwr.models.base import Prompt
 from fedrag_flwr.records import EvidenceUnit
 
 
@@ -23,18 +20,9 @@ SHOWN = [
 ]
 
 
-@pytest.mark.parametrize("prompt", [plain_prompt, reading_prompt])
 @pytest.mark.parametrize(("units", "passages"), SHOWN)
-def test_passages_stand_under_their_titles_and_before_the_question(
-    units: list[EvidenceUnit], passages: str, prompt: Callable[[str, list[EvidenceUnit]], Prompt]
-) -> None:
-    assert prompt("Why?", units).user == f"{passages}Question: Why?"
-
-
-def test_only_reading_is_the_task_that_a_model_may_be_fitted_for() -> None:
-    units = [unit("It is long.")]
-    assert [one.task for one in (plain_prompt("Why?", units), closed_book_prompt("Why?"))] == ["", ""]
-    assert reading_prompt("Why?", units).task == ANSWERING
+def test_passages_stand_under_their_titles_and_before_the_question(units: list[EvidenceUnit], passages: str) -> None:
+    assert reading_prompt("Why?", units).user == f"{passages}Question: Why?"
 
 
 DECLINES = [

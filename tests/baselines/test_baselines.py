@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from fedrag_flwr.answering.prompts import plain_prompt
+from fedrag_flwr.answering.prompts import reading_prompt
 from fedrag_flwr.baselines import BASELINES, Built, Keep, Substrate, build_baseline
 from fedrag_flwr.baselines.iterative import decompose_prompt
 from fedrag_flwr.baselines.reading import evidence_words
@@ -112,7 +112,7 @@ def test_the_last_prompt_holds_the_evidence_and_no_more_than_the_budget(
 ) -> None:
     answer, seen = answers[name, question]
     assert 0 < evidence_words(answer.evidence) <= LIMITS.words
-    assert seen.prompts[-1] == plain_prompt(question, answer.evidence)
+    assert seen.prompts[-1] == reading_prompt(question, answer.evidence)
 
 
 @pytest.mark.parametrize("name", BASELINES)
