@@ -77,7 +77,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
 
 
 @pytest.fixture(scope="module")
-def small_models(tmp_path_factory: pytest.TempPathFactory) -> Models:
+def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
     federation = Federation(tmp_path_factory.mktemp("models"))
     return load_models(federation.settings().models, federation.home)
 

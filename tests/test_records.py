@@ -16,9 +16,10 @@ from fedrag_flwr.records import MOST_DECISIONS, MOST_LINE, Answer, Bound, Cost, 
 
 PUBLIC = (
     "Answer AnswerBatch AnswerRequest AskedQuestion Bound BuildReport BuildRequest Centroid CentroidBatch "
-    "CentroidRequest ChosenPassage ChosenPath Citation ConfideRequest ConfidedQuestion ControllerRequest "
+    "CentroidRequest ChosenPassage ChosenPath Citation ControllerRequest "
     "ControllerUpdate Cost Cursor Decision Delta DescribeRequest DeviceCard Document DocumentBatch DocumentState "
-    "DocumentsRequest EncryptRequest EncryptedQuestion EncryptedQuestions EncryptedScores Evidence EvidenceBatch "
+    "DocumentsRequest EnclaveQuestion EnclaveRequest EncryptRequest EncryptedQuestion EncryptedQuestions "
+    "EncryptedScores Evidence EvidenceBatch "
     "EvidenceRequest EvidenceTuple EvidenceUnit Explained Fact FinishRequest GossipReply GossipRequest GroupRequest "
     "HiddenRequest HitSummary HitsBatch HitsRequest Hop HopReply Hyperedge ImportReport Lesson Match MemoryItem "
     "OpenQuestion OwnedRows Passage PathStep PeerKey Pending Question RankedPeer RetrieveRequest RoundedOverview "

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.errors import CipherError, SettingError, WireError
 from fedrag_flwr.exchange.sums import GroupSums
 from fedrag_flwr.overlay import Topics
-from fedrag_flwr.overlay.gossip import DeviceSketches, document_vectors
+from fedrag_flwr.overlay.device_sketches import DeviceSketches, document_vectors
 from fedrag_flwr.overlay.learning import first_centroids, moved, topic_counts, topic_sums
 from fedrag_flwr.overlay.sketches import counts_of
 from fedrag_flwr.privacy.ckks.sums import STEP

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.search import origins
-from fedrag_flwr.overlay.gossip import BUDGET as SKETCH_BUDGET
+from fedrag_flwr.overlay.device_sketches import BUDGET as SKETCH_BUDGET
 from fedrag_flwr.privacy import outgoing
 from fedrag_flwr.privacy.ledger import BUDGET, BudgetAccount, BudgetLedger
 from fedrag_flwr.privacy.outgoing import Outgoing, OutgoingLedger

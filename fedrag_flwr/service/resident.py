@@ -60,8 +60,8 @@ class Resident:
         self._node = Node(config.own, config.settings)
         self._settings = self._node.settings
         self._used: LlamaGenerator | None = None
-        self._models = load_models(self._settings.models, config.home)
-        self._models = replace(self._models, generator=self._generator)
+        self._own_models = load_models(self._settings.models, config.home)
+        self._models = replace(self._own_models, generator=self._generator)
         self._home = OpenDevices(config.root, self._opened, 1)
         self._runs = OpenDevices(config.root, self._opened, config.service.open_devices)
         self.warm()  # what is wrong with the settings, the models or the store shows at once
@@ -202,7 +202,7 @@ class Resident:
         return self._node.opened(settings, self._models)
 
     def _generator(self) -> Generator:
-        generator = self._models.generator()
+        generator = self._own_models.generator()
         if isinstance(generator, LlamaGenerator):
             self._used = generator  # for who asks how busy it is, without loading it
         return generator

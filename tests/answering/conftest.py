@@ -20,7 +20,7 @@ def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def small_models(own_home: None) -> Models:
+def models(own_home: None) -> Models:
     return shared_models()
 
 

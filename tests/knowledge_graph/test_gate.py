@@ -19,7 +19,7 @@ from tests.strategies.federation import small_models as shared_models
 
 
 @pytest.fixture(scope="module")
-def small_models() -> Models:
+def models() -> Models:
     return shared_models()
 
 

@@ -15,7 +15,7 @@ from fedrag_flwr import wire
 from fedrag_flwr.errors import NotFoundError, SettingError
 from fedrag_flwr.evaluation.results import read_answers
 from fedrag_flwr.overlay import Topics
-from fedrag_flwr.overlay.gossip import BUDGET, SKETCHES, document_vectors
+from fedrag_flwr.overlay.device_sketches import BUDGET, SKETCHES, document_vectors
 from fedrag_flwr.privacy.ledger import BudgetLedger
 from fedrag_flwr.records import (
     AnswerBatch,

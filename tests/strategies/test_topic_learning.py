@@ -15,7 +15,7 @@ from fedrag_flwr import wire
 from fedrag_flwr.errors import FederationError, SettingError
 from fedrag_flwr.exchange.sums import tagged_term
 from fedrag_flwr.local_grid import LocalGrid, Plain
-from fedrag_flwr.overlay.gossip import document_vectors
+from fedrag_flwr.overlay.device_sketches import document_vectors
 from fedrag_flwr.overlay.learning import Floats, first_centroids, moved, topic_counts, topic_sums
 from fedrag_flwr.overlay.sketches import counts_of
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
@@ -264,7 +264,7 @@ def test_a_sum_that_nobody_can_read_moves_nothing(fresh: Federation, tmp_path: P
     assert centroids_of(fresh, "north") == pytest.approx(reference(fresh, {2: ()}), abs=1e-3)
 
 
-@pytest.mark.parametrize("box", [None, b"garbage"])
+@pytest.mark.parametrize("sealed", [None, b"garbage"])
 def test_where_the_first_device_makes_no_key_for_the_others_the_next_one_does(
     fresh: Federation, sealed: bytes | None
 ) -> None:

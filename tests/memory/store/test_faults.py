@@ -372,7 +372,7 @@ FILL = """
 import resource, sys
 from pathlib import Path
 from fedrag_flwr.errors import StoreFullError
-from tests.memory.store.samples import Change, delta, held_back, memory, new_document, open_store
+from tests.memory.store.samples import Change, delta, rejected, memory, new_document, open_store
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
 done = 0
 try:

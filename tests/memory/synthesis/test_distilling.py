@@ -27,7 +27,7 @@ TEXTS = {
 
 
 @pytest.fixture(scope="module")
-def small_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Models]:
+def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Models]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FEDRAG_HOME", str(tmp_path_factory.mktemp("home")))
         yield shared_models()
