@@ -1,4 +1,4 @@
-"""A Flower grid within one process: it calls the ClientApp directly, for tests and for interleaved benchmarks."""
+"""A Flower grid within one process: it calls the ClientApp directly."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ class LocalGrid(Grid):
         The run's settings.
     run_id
         The run's id.
+    record
+        Whether `sent` keeps every request and reply, for tests of what travels.
     tamper
         Changes a reply on its way, or drops it by returning None: for tests of faults.
     """
@@ -41,6 +43,8 @@ class LocalGrid(Grid):
         run_config: Mapping[str, Plain],
         run_id: int = 1,
         tamper: Callable[[Message], Message | None] | None = None,
+        *,
+        record: bool = True,
     ) -> None:
         assume_identity(run_id)
         self._app = app
@@ -50,6 +54,7 @@ class LocalGrid(Grid):
             for number, config in enumerate(nodes)
         }
         self._tamper = tamper
+        self._record = record
         self._numbers = itertools.count(1)
         self._waiting: dict[str, Message] = {}
         self.sent: list[bytes] = []  # every request and reply in its wire form
@@ -109,7 +114,8 @@ class LocalGrid(Grid):
 
     def _travel(self, message: Message) -> Message:
         data = message_to_proto(message).SerializeToString()
-        self.sent.append(data)
+        if self._record:
+            self.sent.append(data)
         return message_from_proto(MessageProto.FromString(data))
 
 

@@ -29,6 +29,15 @@ _KINDS: Sequence[type[FederatedRag]] = (
 STRATEGIES: dict[str, type[FederatedRag]] = {kind.name: kind for kind in _KINDS}
 
 
+def strategy_kind(name: str) -> type[FederatedRag]:
+    """Look a strategy up by its name; raises SettingError where there is none."""
+    if name not in STRATEGIES:
+        raise SettingError(
+            f"'{name}' is not a strategy", where="strategy", fix=f"choose one of {', '.join(STRATEGIES)}"
+        )
+    return STRATEGIES[name]
+
+
 def make_strategy(
     name: str, settings: Settings, questions: Sequence[Question], tools: ServerTools, progress: Progress = silent
 ) -> FederatedRag:
@@ -39,11 +48,7 @@ def make_strategy(
     SettingError
         There is no such strategy, or it shows questions on their way where the exchange hides them.
     """
-    if name not in STRATEGIES:
-        raise SettingError(
-            f"'{name}' is not a strategy", where="strategy", fix=f"choose one of {', '.join(STRATEGIES)}"
-        )
-    kind = STRATEGIES[name]
+    kind = strategy_kind(name)
     if settings.exchange_for(kind.mode) not in kind.exchanges:
         raise SettingError(
             f"'{name}' shows questions on their way",

@@ -152,5 +152,5 @@ class ConfidentialBroadcast(FederatedRag):
             if one.device == name and self._asked_at(one.question_id, name) and len(one.sealed) <= _MOST_BOX:
                 own.setdefault(one.question_id, one)
         if len(own) < len(sealed.messages):
-            self._transport.miss(node_id, "it confided questions that are not its own, too large, or more than once")
+            self._transport.miss(node_id, "it sealed questions that are not its own, too large, or more than once")
         return list(own.values())

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 from fedrag_flwr.answering.explain import marked
-from fedrag_flwr.errors import FedragError, SettingError
 from fedrag_flwr.models.base import Heard
 from fedrag_flwr.service.answers import GivenAnswer
-from fedrag_flwr.text.words import normalise_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,20 +102,6 @@ def answer_of(given: GivenAnswer) -> Answer:
     )
 
 
-def question_line(text: str) -> str:
-    """A question as one line.
-
-    Raises
-    ------
-    SettingError
-        There is none.
-    """
-    line = normalise_line(text)
-    if not line:
-        raise SettingError("there is no question", where="question", fix="ask something")
-    return line
-
-
 class AnswerStream:
     """An answer while it is written: iterate over the text so far, which grows; then read `answer`.
 
@@ -130,7 +114,8 @@ class AnswerStream:
     def __init__(self, ask: Callable[[Heard], Answer]) -> None:
         self._texts: queue.Queue[str | None] = queue.Queue()
         self._ask = ask
-        self._outcome: Answer | BaseException | None = None
+        self._answer: Answer | None = None
+        self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -149,16 +134,15 @@ class AnswerStream:
             What went wrong while it was asked.
         """
         self._thread.join()
-        if isinstance(self._outcome, Answer):
-            return self._outcome
-        if isinstance(self._outcome, BaseException):
-            raise self._outcome
-        raise FedragError("no answer came", where="stream")
+        if self._error is not None:
+            raise self._error
+        assert self._answer is not None
+        return self._answer
 
     def _run(self) -> None:
         try:
-            self._outcome = self._ask(self._texts.put)
+            self._answer = self._ask(self._texts.put)
         except BaseException as error:  # told to whoever reads the answer
-            self._outcome = error
+            self._error = error
         finally:
             self._texts.put(None)

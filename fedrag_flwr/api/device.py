@@ -11,12 +11,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from fedrag_flwr.api.answer import Answer, AnswerStream, answer_of, question_line
+from fedrag_flwr.api.answer import Answer, AnswerStream, answer_of
 from fedrag_flwr.api.configured import Given, configured
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.device.builds import forget_memory
 from fedrag_flwr.errors import DocumentError, NotFoundError, SourceError, StoreError
 from fedrag_flwr.loaded_models import load_models
-from fedrag_flwr.memory.store import MemoryStore, people
 from fedrag_flwr.memory.store.database import FILE
 from fedrag_flwr.models.base import Heard
 from fedrag_flwr.nodes import OWN
@@ -24,7 +24,9 @@ from fedrag_flwr.places import Plain, deployed_root, fedrag_home, new_id, valid_
 from fedrag_flwr.records import BuildReport, Progress, Question, silent
 from fedrag_flwr.service.answers import given
 from fedrag_flwr.settings import Settings
+from fedrag_flwr.sources.open_source import SourceSet
 from fedrag_flwr.sources.readers import JSON_LINES, READERS
+from fedrag_flwr.text.words import question_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,7 +104,7 @@ class Device:
 
     @property
     def node_config(self) -> dict[str, Plain]:
-        """What a SuperNode's config would say of it; as it is in this process, its answers are told to the run."""
+        """The config of its node in a federation of this process, where the run is told its answers."""
         flat = self.settings.flat()
         own = {key: flat[setting] for key, setting in OWN.items() if flat[setting] != _DEFAULTS[setting]}
         config: dict[str, Plain] = {"answers": "all", **own, "device-name": self.name}
@@ -140,7 +142,8 @@ class Device:
         """
         if rebuild:
             self.close()
-            MemoryStore.erase(self.root, first=people.pack)
+            models = load_models(self.settings.models, fedrag_home(self.settings.home))
+            forget_memory(self.root, SourceSet(self.folder, self._sources, models), empty=empty)
         return self.edge.build(empty=empty, progress=progress)
 
     def add(self, *files: str | Path, replace: bool = False, progress: Progress = silent) -> BuildReport:
@@ -176,7 +179,8 @@ class Device:
             A document is a line of a file with several, or of a database.
         """
         folder = self._writable()
-        files = {_document_of(folder, path): path for path in sorted(folder.rglob("*")) if path.is_file()}
+        read = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix.lower() in READERS)
+        files = {path.relative_to(folder).with_suffix("").as_posix(): path for path in read}
         known = set(self.edge.store.digests())
         for name in documents:
             if name not in known:
@@ -254,8 +258,3 @@ class Device:
 
 _DEFAULTS = Settings().flat()
 _KNOWN = (*READERS, JSON_LINES)
-
-
-def _document_of(folder: Path, path: Path) -> str:
-    """The id that a file's document has: its path below the folder without the suffix."""
-    return path.relative_to(folder).with_suffix("").as_posix()

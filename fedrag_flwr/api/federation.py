@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from fedrag_flwr.api.answer import Answer, answer_of, question_line
+from fedrag_flwr.api.answer import Answer, answer_of
 from fedrag_flwr.api.configured import Given, configured
 from fedrag_flwr.api.device import Device
 from fedrag_flwr.errors import SettingError, SourceError
@@ -25,6 +25,7 @@ from fedrag_flwr.places import Plain, new_id
 from fedrag_flwr.records import BuildReport, Progress, Question, silent
 from fedrag_flwr.service.answers import given
 from fedrag_flwr.settings import Settings
+from fedrag_flwr.text.words import question_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -265,19 +266,17 @@ class Federation:
         from client_app.app import app
 
         run = next(_RUNS)
-        return LocalGrid(app, self._configs, self.settings.flat(), run_id=run), str(run)
+        return LocalGrid(app, self._configs, self.settings.flat(), run_id=run, record=False), str(run)
 
 
 def _under(settings: Settings, strategy: str, changes: Mapping[str, Plain]) -> Settings:
     """Settings with changes, under a strategy where one is named."""
-    from strategies import STRATEGIES
+    from strategies import strategy_kind
 
     named = {"strategy": strategy} if strategy else {}
     told = Settings.from_config(settings.flat() | dict(changes) | named)
     for name in told.systems:
-        if name not in STRATEGIES:
-            fix = f"choose one of {', '.join(STRATEGIES)}"
-            raise SettingError(f"'{name}' is not a strategy", where="strategy", fix=fix)
+        strategy_kind(name)
     return told
 
 

@@ -24,7 +24,7 @@ from fedrag_flwr.models.registry import REGISTRY
 from fedrag_flwr.nodes import OWN
 from fedrag_flwr.records import Progress as ProgressTeller
 from fedrag_flwr.settings import AUTO, Plain, Settings
-from fedrag_flwr.text import normalise_line
+from fedrag_flwr.text.words import question_line
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -87,10 +87,7 @@ def question_of(argument: str) -> str:
     SettingError
         There is none.
     """
-    question = normalise_line(typed(argument, "question"))
-    if not question:
-        raise SettingError("there is no question", where="question", fix="type one")
-    return question
+    return question_line(typed(argument, "question"))
 
 
 def typed(argument: str, what: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from textwrap import indent
 from typing import Annotated
@@ -30,18 +29,17 @@ from fedrag_flwr.cli.console import (
 )
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.device.builder import NO_MEMORY
-from fedrag_flwr.device.edge import NAMES
+from fedrag_flwr.device.builds import forget_memory
 from fedrag_flwr.device.views import MemoryLine, view_document, view_hyperedge
 from fedrag_flwr.device_files import DeviceFiles
-from fedrag_flwr.errors import StoreCorruptError, StoreError
+from fedrag_flwr.errors import StoreError
 from fedrag_flwr.loaded_models import load_models
-from fedrag_flwr.memory.store import MemoryStore, people
+from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.database import FILE
 from fedrag_flwr.memory.store.delivered import DeliveredAnswers
 from fedrag_flwr.nodes import Node
 from fedrag_flwr.path_drawing import drawn
 from fedrag_flwr.places import fedrag_home
-from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.records import BuildReport, ChosenPath
 from fedrag_flwr.service.config import config_of
 from fedrag_flwr.sources.open_source import SourceSet
@@ -81,30 +79,13 @@ def build(
     if rebuild:  # what would stop the build is told before anything goes
         settings = settings_from(changes)
         sources = SourceSet(folder, source or (), load_models(settings.models, fedrag_home(settings.home)))
-        try:
-            sources.read(may_be_empty=lambda _: empty)
-        finally:
-            sources.close()
-        MemoryStore.erase(root, first=people.pack)
-        _drop_torn_names(root)
+        forget_memory(root, sources, empty=empty)
     with open_device(name, folder, root, changes, source or ()) as device, progress_bar() as progress:
         report = device.build(empty=empty, progress=progress)
     if as_json:
         print_json(report)
     else:
         show_report(report)
-
-
-def _drop_torn_names(root: Path) -> None:
-    """Delete a list of private names that nobody can read; a whole one stays, as people's questions told some of it."""
-    if not (root / NAMES).is_file():
-        return
-    try:
-        with closing(KnownNames(root / NAMES)) as names:
-            len(names)  # reads it all
-    except StoreCorruptError:
-        for suffix in ("", "-wal", "-shm"):
-            (root / f"{NAMES}{suffix}").unlink(missing_ok=True)
 
 
 @inspect_app.command("items")

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 from fedrag_flwr.device.builder import Builder, BuildPlan
 from fedrag_flwr.device.device_graph import DeviceGraph
+from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store import MemoryStore, people
 from fedrag_flwr.memory.store.database import write_lock
 from fedrag_flwr.memory.synthesis.distilling import Distiller
+from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.records import BuildReport, Progress
 from fedrag_flwr.retrieval.device_controller import DeviceController
 from fedrag_flwr.retrieval.order import EvidenceOrders
@@ -19,6 +23,7 @@ from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.base import Reading
 from fedrag_flwr.sources.open_source import SourceSet
 
+NAMES = "names.sqlite"
 _LOCK = "building.lock"
 _TEXTS = "texts"  # meta key: whether the last build read the folder of files
 _EMPTIED = "emptied"  # meta key: the sources that held nothing then, and were meant to
@@ -92,6 +97,43 @@ class DeviceBuilds:
         """Remember something of the sources as they were read last."""
         if (self.store.meta(key) or "") != now:
             self.store.set_meta(key, now)
+
+
+def forget_memory(root: Path, sources: SourceSet, *, empty: bool) -> None:
+    """Delete a device's memory, so that the next build begins anew; waiting questions and answers stay.
+
+    Parameters
+    ----------
+    root
+        The directory of its store.
+    sources
+        What it will be built from; closed in the end.
+    empty
+        Whether sources that hold nothing are meant to.
+
+    Raises
+    ------
+    SourceError
+        The sources cannot be read, or there are none and nobody said that this is meant. Nothing goes then.
+    """
+    try:
+        sources.read(may_be_empty=lambda _: empty)
+    finally:
+        sources.close()
+    MemoryStore.erase(root, first=people.pack)
+    _drop_torn_names(root)
+
+
+def _drop_torn_names(root: Path) -> None:
+    """Delete a list of private names that nobody can read; a whole one stays, as people's questions told some of it."""
+    if not (root / NAMES).is_file():
+        return
+    try:
+        with closing(KnownNames(root / NAMES)) as names:
+            len(names)  # reads it all
+    except StoreCorruptError:
+        for suffix in ("", "-wal", "-shm"):
+            (root / f"{NAMES}{suffix}").unlink(missing_ok=True)
 
 
 def emptied_sources(store: MemoryStore) -> frozenset[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fedrag_flwr.answering.engine import Engine
 from fedrag_flwr.answering.passages import EvidenceStore
-from fedrag_flwr.device.builds import DeviceBuilds
+from fedrag_flwr.device.builds import NAMES, DeviceBuilds
 from fedrag_flwr.device.device_graph import DeviceGraph
 from fedrag_flwr.device.device_summaries import DeviceSummaries
 from fedrag_flwr.device.message_log import FILE as MESSAGES
@@ -64,7 +64,6 @@ from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.open_source import SourceSet
 from fedrag_flwr.text import Extractor, ModelExtractor, ParseExtractor
 
-NAMES = "names.sqlite"
 CACHES = "caches"
 
 

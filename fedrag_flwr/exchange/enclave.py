@@ -121,12 +121,12 @@ class Enclave:
         for message in questions.messages:
             name = message.question_id
             if name in self._open:
-                _LOG.warning("a confided question is left out: it is here already")
+                _LOG.warning("a sealed question is left out: it is here already")
                 continue
             try:
                 sealed_question = self._opened(message)
             except (CipherError, WireError) as error:
-                _LOG.warning("a confided question is left out: %s", error.what)
+                _LOG.warning("a sealed question is left out: %s", error.what)
                 continue
             self._open[name] = sealed_question
             [vector] = self._models.encoder.encode([sealed_question.question.text])
@@ -241,7 +241,7 @@ class EnclaveProcess:
     def _told(self, frames: Sequence[bytes]) -> list[bytes]:
         error, *found = self._child.call(frames)
         if self._child.starts > 1:
-            raise CipherError("it died, and another has another key", where=_SELF, fix="confide anew")
+            raise CipherError("it died, and another has another key", where=_SELF, fix="seal the questions anew")
         if error or len(found) != 1:
             raise CipherError(error[:200].decode(errors="replace") or "no single reply", where=_SELF)
         return found

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 
+from fedrag_flwr.errors import SettingError
 from fedrag_flwr.records import Fact
 
 _BELOW_ZERO = re.compile(r"(?<![^\s(])(?<!\d\s)[-−–](?=\d)")
@@ -47,6 +48,20 @@ def normalise_text(text: str) -> str:
 def normalise_line(text: str) -> str:
     """Bring a title or another one-line text to its normal form, without line breaks."""
     return " ".join(normalise_text(text).split())
+
+
+def question_line(text: str) -> str:
+    """A question as one line.
+
+    Raises
+    ------
+    SettingError
+        There is none.
+    """
+    line = normalise_line(text)
+    if not line:
+        raise SettingError("there is no question", where="question", fix="ask something")
+    return line
 
 
 _ACCENTS = re.compile(r"[\u0300-\u036f]")

@@ -103,3 +103,23 @@ def test_a_rebuilt_device_and_one_opened_again_answer_alike(home: Path, folders:
         assert device.build(rebuild=True).items == first.items
     with Device("bridges", models_generator=SMALL) as again:
         assert again.ask("Who designed Tarn Bridge?").text == "Odile Varro"
+
+
+def test_removing_a_document_leaves_a_picture_of_its_name(home: Path, folders: Path) -> None:
+    picture = folders / "bridges" / "tarn.png"
+    picture.write_bytes(b"\x89PNG")
+    with Device("bridges", documents=folders / "bridges", models_generator=SMALL) as device:
+        device.build()
+        device.remove("tarn")
+        assert device.documents.empty
+    assert picture.exists()
+    assert not (folders / "bridges" / "tarn.md").exists()
+
+
+def test_a_memory_stays_where_its_documents_cannot_be_read_again(home: Path, folders: Path) -> None:
+    with Device("bridges", documents=folders / "bridges", models_generator=SMALL) as device:
+        device.build()
+        (folders / "bridges" / "tarn.md").unlink()
+        with pytest.raises(SourceError):
+            device.build(rebuild=True)
+        assert device.ask("Who designed Tarn Bridge?").text == "Odile Varro"

@@ -21,7 +21,7 @@ from fedrag_flwr.cli import app
 from fedrag_flwr.cli.console import err, out, plain, settings_from, toml_value
 from fedrag_flwr.cli.device import existing_store, open_device
 from fedrag_flwr.cli.flower import Flower, app_directory
-from fedrag_flwr.device.edge import NAMES
+from fedrag_flwr.device.builds import NAMES
 from fedrag_flwr.device_files import toml_of
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.files import write_private

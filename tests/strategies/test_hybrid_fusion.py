@@ -11,7 +11,7 @@ from flwr.app import Message
 
 from fedrag_flwr import wire
 from fedrag_flwr.caching import find_tiers
-from fedrag_flwr.device.edge import NAMES
+from fedrag_flwr.device.builds import NAMES
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.records import MOST_SECONDS, AskedQuestion, EvidenceUnit, HitsBatch, HitsRequest, Question
