@@ -147,11 +147,15 @@ def whole(ranked: Sequence[RankedText]) -> list[EvidenceUnit]:
 
 
 def given_texts(units: Sequence[EvidenceUnit]) -> list[RankedText]:
-    """Units that other devices gave, as passages among the ranked ones: of one origin and title together."""
+    """Units that other devices gave, as passages among the ranked ones: of one origin and title together.
+
+    The nearest stands first, whichever came first: how quickly a device replies changes no answer.
+    """
     together: dict[tuple[str, str], list[EvidenceUnit]] = {}
     for unit in units:
         together.setdefault((unit.origin, unit.title or unit.id), []).append(unit)
+    by_nearness = sorted(together.items(), key=lambda item: (-max(one.score for one in item[1]), item[0]))
     return [
         RankedText(own[0].id, own[0].title, [one.text for one in own], [one.score for one in own], _GIVEN, origin)
-        for (origin, _), own in together.items()
+        for (origin, _), own in by_nearness
     ]

@@ -125,3 +125,10 @@ def test_windows_are_units_of_their_passages() -> None:
     assert read[0].text == f"{BRIDGE} It is long. It is green."
     assert [unit.score for unit in read] == [0.9, 1.0]  # a cosine, whatever rounding made of it
     assert windows("When?", [], 100) == []
+
+
+@given(st.permutations(["alder", "birch", "cedar", "dogwood"]))
+def test_which_device_replies_first_changes_nothing(arrival: list[str]) -> None:
+    scores = {"alder": 0.4, "birch": 0.9, "cedar": 0.4, "dogwood": 0.1}
+    gave = [EvidenceUnit(f"u-{name}", f"{name} grows.", name, scores[name], "Trees") for name in arrival]
+    assert [one.origin for one in given_texts(gave)] == ["birch", "alder", "cedar", "dogwood"]
