@@ -79,7 +79,9 @@ def meant_by_auto(
         form = form_for_machine(form, progress)
     if not smallest:
         return Choice(form, "none is at hand yet; it is fetched when it is first asked")
-    larger = [name for name in GENERATORS if name != smallest and at_hand(name)]
+    larger = [name for name in GENERATORS if name != smallest and _is_here(name)]
+    if not gpu_layers:
+        larger = [form_for_machine(name, progress) for name in larger]
     return pick(form, [(name, _tried(known(name), threads, gpu_layers)) for name in larger], seconds)
 
 

