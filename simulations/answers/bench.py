@@ -68,7 +68,7 @@ def run_sets(
     settings: Settings,
     out: Path,
     tell: Callable[[str], None],
-    only: Callable[[GoldQuestion], bool] = lambda _: True,
+    most: int | None = None,
 ) -> list[AnswerRow]:
     """Ask all systems the questions of sets that they were not asked yet; give all rows.
 
@@ -86,8 +86,8 @@ def run_sets(
         The folder of the rows.
     tell
         Told of each step.
-    only
-        Chooses questions.
+    most
+        Questions of each set, if not all.
     """
     out.mkdir(parents=True, exist_ok=True)
     file = out / "rows.jsonl"
@@ -96,7 +96,7 @@ def run_sets(
     with file.open("a", encoding="utf-8") as kept, (out / "answers.jsonl").open("a", encoding="utf-8") as answers:
         for name in names:
             asked = read_set(name, data, split)
-            questions = [one for one in asked.together().questions if only(one)]
+            questions = asked.together().questions[:most]
             if all((name, system, one.question_id) in done for one in questions for system in systems):
                 continue
             tell(f"{name}: {len(questions)} questions; documents are read")

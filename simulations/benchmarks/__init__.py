@@ -1,0 +1,1 @@
+"""Benchmarks: a file each, run by ``fedrag bench NAME``."""
