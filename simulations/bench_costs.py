@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fedrag_flwr.baselines.reading import evidence_words
 from fedrag_flwr.records import Answer, failed
+from simulations.baselines.reading import evidence_words
 from simulations.bench.construction import construction_table
 from simulations.bench.rows import read_rows
 

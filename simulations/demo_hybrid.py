@@ -18,12 +18,12 @@ from pathlib import Path
 from fedrag_flwr.cli.cache import stats
 from fedrag_flwr.cli.simulate import simulate
 from fedrag_flwr.demo import CORPUS, QUESTIONS
-from fedrag_flwr.demo.databases import demo_database, demo_graph
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.nodes import store_root
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.text import SpacyPipeline
+from simulations.fixtures.demo_databases import demo_database, demo_graph
 
 DEVICES = {"text": ("missions", "launchers"), "sql": ("observatories", "people"), "graph": ("worlds",)}
 _SHOWN = 3

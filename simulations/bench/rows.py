@@ -12,7 +12,6 @@ from statistics import mean
 
 from pydantic import TypeAdapter, ValidationError
 
-from fedrag_flwr.baselines import Construction
 from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError
 from fedrag_flwr.evaluation.manifest import load_average
 from fedrag_flwr.evaluation.results import writing
@@ -20,6 +19,7 @@ from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.files import replace_file
 from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import Answer, BuildReport, failed
+from simulations.baselines import Construction
 from simulations.reporting.lines import cut_torn, whole_lines
 
 Pairs = tuple[tuple[str, str | int | float], ...]

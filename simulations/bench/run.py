@@ -10,7 +10,6 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from fedrag_flwr.baselines import BASELINES, Construction
 from fedrag_flwr.errors import StoreLockedError
 from fedrag_flwr.evaluation.manifest import collect_manifest
 from fedrag_flwr.evaluation.results import check_run_id, writing
@@ -18,6 +17,7 @@ from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.models.llama import instructions
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import fedrag_home
+from simulations.baselines import BASELINES, Construction
 from simulations.bench.construction import READING
 from simulations.bench.plan import BenchPlan, dataset_of
 from simulations.bench.rows import LOCK, Row, Rows, Session

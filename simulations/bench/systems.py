@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from client_app.app import app_of
-from fedrag_flwr.baselines import BASELINES, Baseline, Construction, Limits, build_baseline
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.traffic import Traffic
@@ -17,6 +16,7 @@ from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import Answer, BuildReport, Question
 from fedrag_flwr.records.isolate import isolated
 from fedrag_flwr.settings import Plain, Settings
+from simulations.baselines import BASELINES, Baseline, Construction, Limits, build_baseline
 from simulations.bench.plan import named
 from simulations.bench.world import World
 from simulations.fixtures.kept_devices import KeptDevices, overhear
@@ -181,8 +181,8 @@ class Local:
         """Build the baseline of each device over documents that the world has read."""
         substrates = {name: self._world.substrate(name) for name in self._world.devices}
         built = {name: build_baseline(self._name, substrate) for name, substrate in substrates.items()}
-        self._baselines = {name: one.baseline for name, one in built.items()}
-        return Prepared(peak_rss_mb=peak_rss_mb(), constructions=tuple(one.construction for one in built.values()))
+        self._baselines = {name: baseline for name, (baseline, _) in built.items()}
+        return Prepared(peak_rss_mb=peak_rss_mb(), constructions=tuple(made for _, made in built.values()))
 
     def ask(self, question: Question) -> Asked:
         """Ask at the question's home; nothing is sent."""

@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from fedrag_flwr.baselines import BASELINES, Built, Keep, Substrate, build_baseline
 from fedrag_flwr.records import Answer, Question
+from simulations.baselines import BASELINES, Baseline, Construction, Keep, Substrate, build_baseline
 from tests.baselines.made_up import MULTI_HOP, SINGLE, Counting, made_up
+
+Built = dict[str, tuple[Baseline, Construction]]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -31,25 +33,25 @@ def substrate(own_home: None, model: Counting, tmp_path_factory: pytest.TempPath
 
 
 @pytest.fixture(scope="session")
-def built(substrate: Substrate) -> dict[str, Built]:
+def built(substrate: Substrate) -> Built:
     """Every baseline over one substrate."""
     return {name: build_baseline(name, substrate) for name in BASELINES}
 
 
 @pytest.fixture(scope="session")
-def constructed(substrate: Substrate, built: dict[str, Built]) -> Keep:
+def constructed(substrate: Substrate, built: Built) -> Keep:
     """What construction made for those, for tests of what is read of it."""
     assert substrate.keep is not None
     return substrate.keep
 
 
 @pytest.fixture(scope="session")
-def answers(built: dict[str, Built], model: Counting) -> dict[tuple[str, str], tuple[Answer, Counting]]:
+def answers(built: Built, model: Counting) -> dict[tuple[str, str], tuple[Answer, Counting]]:
     """Each baseline's answers, with what the model saw and gave meanwhile."""
     made = {}
-    for name, one in built.items():
+    for name, (baseline, _) in built.items():
         for question in (SINGLE, MULTI_HOP):
             before = model.mark()
-            answer = one.baseline.answer(Question(question, question, "all"))
+            answer = baseline.answer(Question(question, question, "all"))
             made[name, question] = (answer, model.since(before))
     return made

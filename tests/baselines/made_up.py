@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from fedrag_flwr.baselines import Limits, Substrate
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.models.base import Completion, Generator, Grammar, Heard, Prompt, Scores
 from fedrag_flwr.records import Answer, Document
 from fedrag_flwr.retrieval import QuestionVectors
 from fedrag_flwr.text.segment import under_title
+from simulations.baselines import Limits, Substrate
 from tests.strategies.federation import DOCUMENTS, small_models
 
 SINGLE = "Who designed Tarn Bridge?"

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
-from typing import cast
+from itertools import combinations
+from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fedrag_flwr.answering.prompts import reading_prompt
-from fedrag_flwr.baselines import BASELINES, Built, Keep, Substrate, build_baseline
-from fedrag_flwr.baselines.iterative import decompose_prompt
-from fedrag_flwr.baselines.reading import evidence_words
-from fedrag_flwr.errors import EmptySourceError, SettingError, StoreMismatchError
-from fedrag_flwr.models.base import Completion, Generator, Grammar, Heard, Prompt
+from fedrag_flwr.models import load_encoder
+from fedrag_flwr.models.base import Completion, Grammar, Heard, Prompt
 from fedrag_flwr.records import Answer, Question
-from tests.answering.one_word import OneWord
-from tests.baselines.made_up import LIMITS, MULTI_HOP, SINGLE, TEXTS, Counting, Parrot, made_up
-from tests.strategies.federation import small_models
+from simulations.baselines import BASELINES, Baseline, Construction, Keep, build_baseline
+from simulations.baselines.entities import joined, leiden
+from simulations.baselines.passages import grouped
+from simulations.baselines.reading import evidence_words
+from simulations.baselines.rounds import decompose_prompt
+from simulations.baselines.summaries import Summarizer, central, whole_sentences
+from tests.baselines.made_up import LIMITS, MULTI_HOP, SINGLE, TEXTS, Counting, Parrot, assert_alike, made_up
 
 Answers = dict[tuple[str, str], tuple[Answer, Counting]]
 READING = [name for name in BASELINES if name != "closed-book"]
@@ -39,7 +45,7 @@ def test_evidence_is_of_the_document_that_answers(name: str, answers: Answers) -
 def test_what_follows_names_reaches_the_second_document_and_nearness_does_not(constructed: Keep) -> None:
     substrate = replace(made_up(Parrot(), passages=4, words=200), keep=constructed)
     found = {
-        name: documents(build_baseline(name, substrate).baseline.answer(Question("q", MULTI_HOP, "all")))
+        name: documents(build_baseline(name, substrate)[0].answer(Question("q", MULTI_HOP, "all")))
         for name in ("vanilla", *SECOND_HOP)
     }
     assert "odile-varro" not in found.pop("vanilla")
@@ -83,7 +89,7 @@ class Wordy(Counting):
 
 def test_a_long_step_is_not_taken_for_the_end() -> None:
     model = Wordy()
-    build_baseline("iterative", made_up(model)).baseline.answer(Question("q", MULTI_HOP, "all"))
+    build_baseline("iterative", made_up(model))[0].answer(Question("q", MULTI_HOP, "all"))
     asked = [prompt.user.rpartition("\nQuestion: ")[2] for prompt in model.prompts if not _asks(prompt)]
     assert asked == [LONG, MULTI_HOP]
 
@@ -115,40 +121,15 @@ def test_the_last_prompt_holds_the_evidence_and_no_more_than_the_budget(
     assert seen.prompts[-1] == reading_prompt(question, answer.evidence)
 
 
-@pytest.mark.parametrize("name", BASELINES)
-def test_an_answer_is_what_the_model_wrote_whatever_the_evidence_holds(
-    name: str, model: Counting, constructed: Keep
-) -> None:
-    said = "Basil Quent"
-    assert not any(said in text for _, text in TEXTS.values())
-    real = small_models().generator()
-    substrate = replace(made_up(model), generator=lambda: cast("Generator", OneWord(real, said)), keep=constructed)
-    answer = build_baseline(name, substrate).baseline.answer(Question("q", SINGLE, "all"))
-    assert (answer.text, answer.path) == (said, "cognizer")
-
-
 @pytest.mark.parametrize("words", [40, 150])
 @pytest.mark.parametrize("name", READING)
 def test_no_sentence_is_read_twice(name: str, words: int, constructed: Keep) -> None:
     asks_again = Parrot(word=SINGLE)  # as a step, whose evidence is the question's, too
     substrate = replace(made_up(asks_again, passages=4, words=words), keep=constructed)
-    read = build_baseline(name, substrate).baseline.answer(Question("q", MULTI_HOP, "all")).evidence
+    read = build_baseline(name, substrate)[0].answer(Question("q", MULTI_HOP, "all")).evidence
     told = [unit.text for unit in read if unit.id in substrate.places]  # summaries and notes are none of the documents'
     for sentence in substrate.sentences:
         assert sum(sentence.text in text for text in told) <= 1
-
-
-@pytest.mark.parametrize("words", [40, 70, 90])
-def test_the_last_passage_of_a_long_unit_is_cut_where_the_budget_ends(words: int) -> None:
-    substrate = made_up(Parrot(), words=words)
-    read = build_baseline("long-units", substrate).baseline.answer(Question("q", SINGLE, "all")).evidence
-    assert words - 12 < evidence_words(read) <= words
-    whole = [substrate.by_id[unit.id].text == unit.text for unit in read]
-    assert whole.count(False) <= 1
-    best = max(substrate.dense.scores(SINGLE))
-    assert max(unit.score for unit in read) == pytest.approx(float(best), abs=1e-6)
-    places = [substrate.places[unit.id] for unit in read]
-    assert places == sorted(places)
 
 
 def test_the_closed_book_sees_no_document(answers: Answers) -> None:
@@ -159,42 +140,111 @@ def test_the_closed_book_sees_no_document(answers: Answers) -> None:
     assert not any(text in f"{prompt.system}{prompt.examples}" for _, text in TEXTS.values())
 
 
-@pytest.mark.parametrize("name", READING)
-def test_documents_without_names_and_titles_are_answered_from_too(name: str) -> None:
-    texts = {"a": ("", "bread rises because yeast makes gas in warm dough."), "b": ("", "salt slows the yeast down.")}
-    built = build_baseline(name, made_up(Parrot(), texts))
-    answer = built.baseline.answer(Question("q", "What makes dough rise?", "all"))
-    assert "a" in documents(answer)
+Built = dict[str, tuple[Baseline, Construction]]
 
 
 @pytest.mark.parametrize("name", BASELINES)
-def test_construction_is_measured(name: str, built: dict[str, Built]) -> None:
-    made = built[name].construction
+def test_construction_is_measured_once_and_kept(name: str, built: Built, constructed: Keep, model: Counting) -> None:
+    baseline, made = built[name]
     assert made.cost.seconds > 0.0
     assert (made.cost.llm_calls > 0) == (name in {"summary-tree", "communities"})
-    assert all(count.partition("=")[2].isdigit() for count in made.counts)
+    before = model.mark()
+    again, told = build_baseline(name, replace(made_up(model), keep=Keep(constructed.folder)))
+    assert model.since(before).completions == []
+    assert (told.cost.llm_calls, told.cost.tokens_out, told.counts) == (
+        made.cost.llm_calls,
+        made.cost.tokens_out,
+        made.counts,
+    )
+    question = Question(MULTI_HOP, MULTI_HOP, "all")
+    assert_alike([one.answer(question) for one in (baseline, again)])
 
 
-def test_an_empty_corpus_is_refused(model: Counting) -> None:
-    with pytest.raises(EmptySourceError, match="no passage"):
-        made_up(model, {})
+def test_construction_is_told_with_the_seconds_that_it_once_took(model: Counting, tmp_path: Path) -> None:
+    before = model.mark()
+    build_baseline("summary-tree", replace(made_up(model), keep=Keep(tmp_path)))
+    took = sum(done.seconds for done in model.since(before).completions)
+    substrate = replace(made_up(model), keep=Keep(tmp_path))
+    _, again = build_baseline("summary-tree", substrate)
+    assert again.cost.seconds >= substrate.spared >= took > 0.0
+    _, after = build_baseline("vanilla", substrate)
+    assert after.cost.seconds < took  # what others were spared is not its own
 
 
-def test_vectors_must_fit(model: Counting) -> None:
-    whole = made_up(model)
-    with pytest.raises(StoreMismatchError):
-        Substrate(
-            whole.device,
-            whole.documents,
-            whole.passages,
-            whole.passage_vectors[1:],
-            whole.sentence_vectors,
-            whole.questions,
-            whole.pipeline,
-            model,
-        )
+def test_what_is_kept_serves_no_other_texts_prompts_or_lengths(model: Counting, tmp_path: Path) -> None:
+    keep, encoder, texts = Keep(tmp_path), load_encoder(), [text for _, text in TEXTS.values()]
+    for some in (texts, texts, texts[::-1], texts[:1]):
+        np.testing.assert_allclose(keep.encode(encoder, some), encoder.encode(some), atol=1e-6)
+    assert len(list(tmp_path.glob("*.npz"))) == 3
+    before = model.mark()
+    line = Grammar(r"root ::= [^\n]+")
+    for user, most in (("One.", 4), ("Two.", 4), ("One.", 4), ("One.", 5)):
+        keep.complete(model, Prompt("Say it.", user), line, most, 7)
+    assert len(model.since(before).completions) == 3
 
 
-def test_an_unknown_baseline_is_named_with_those_that_exist(model: Counting) -> None:
-    with pytest.raises(SettingError, match="filter-requery"):
-        build_baseline("no-such-baseline", made_up(model))
+@given(st.integers(1, 30), st.integers(1, 60), st.integers(0, 2**32 - 1))
+def test_central_texts_stay_in_order_and_within_their_words(count: int, words: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    texts = [" ".join([f"t{number}"] * int(rng.integers(1, 20))) for number in range(count)]
+    chosen = central(texts, rng.normal(size=(count, 4)).astype(np.float32), words)
+    assert chosen
+    assert sum(len(text.split()) for text in chosen) <= words
+    places = [int(text.split()[0][1:]) for text in chosen]
+    assert places == sorted(set(places))
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("One. Two was cut sho", "One."),
+        ("One. Two.", "One. Two."),
+        (" cut short", "cut short"),
+        ("Who? It is 3.5 metr", "Who?"),
+    ],
+)
+def test_a_sentence_cut_short_is_left_out(text: str, whole: str) -> None:
+    assert whole_sentences(text) == whole
+
+
+@pytest.mark.parametrize("share", [0, 250])
+def test_summaries_stay_within_the_budget_of_construction(share: int) -> None:
+    model = Counting()
+    substrate = made_up(model, tokens_per_kilotoken=share)
+    summarizer = Summarizer(substrate)
+    budget = share * sum(model.count_tokens(passage.text) for passage in substrate.passages) // 1000
+    for passage in substrate.passages:
+        rows = [substrate.places[sentence.id] for sentence in passage.sentences]
+        texts = [sentence.text for sentence in passage.sentences]
+        assert summarizer.summarize(texts, substrate.sentence_vectors[rows])
+    assert summarizer.cost.tokens_out <= budget
+    assert summarizer.by_model == summarizer.cost.llm_calls == len(model.completions)
+    assert (summarizer.by_model > 0) == (share > 0)
+    assert summarizer.by_model + summarizer.extracted == len(substrate.passages)
+
+
+def test_communities_are_what_hangs_together() -> None:
+    pairs = Counter({pair: 2 for group in ("abcd", "wxyz") for pair in combinations(group, 2)} | {("d", "w"): 1})
+    found = leiden(pairs, seed=3)
+    assert {found[name] for name in "abcd"} != {found[name] for name in "wxyz"}
+    assert len(set(found.values())) == 2
+    assert leiden(Counter(), seed=3) == {}
+
+
+@pytest.mark.parametrize("most", [1, 40, 1000])
+def test_long_units_hold_whole_documents_each_once(most: int, model: Counting) -> None:
+    substrate = made_up(model)
+    units = grouped(substrate, most)
+    assert sorted(row for unit in units for row in unit) == list(range(len(substrate.passages)))
+    for unit in units:
+        held = {substrate.passages[row].document_id for row in unit}
+        words = sum(len(substrate.passages[row].text.split()) for row in unit)
+        assert words <= most or len(held) == 1
+        assert all(passage.document_id not in held or row in unit for row, passage in enumerate(substrate.passages))
+    assert len(units) == (1 if most == 1000 else len(TEXTS) if most == 1 else len(units))
+
+
+@pytest.mark.parametrize("order", [("near", "far"), ("far", "near")])
+def test_a_hyperedge_is_reached_by_the_best_of_its_entities(order: tuple[str, str]) -> None:
+    incident = {"near": [0, 1], "far": [1, 2]}
+    assert joined({name: {"near": 1.0, "far": 0.3}[name] for name in order}, incident) == {0: 1.0, 1: 1.0, 2: 0.3}

@@ -19,7 +19,6 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from fedrag_flwr.baselines import BASELINES
 from fedrag_flwr.errors import (
     FedragError,
     SettingError,
@@ -34,6 +33,7 @@ from fedrag_flwr.models.llama import instructions
 from fedrag_flwr.records import Answer, because, declined
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.sources.benchmark import read_pool
+from simulations.baselines import BASELINES
 from simulations.bench.comparing import compared
 from simulations.bench.construction import READING
 from simulations.bench.outcome import COGNIZER, MEMORIZER, ORACLE, _asked_apart, oracle, write_outcome

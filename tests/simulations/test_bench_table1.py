@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from fedrag_flwr.baselines import BASELINES
 from fedrag_flwr.errors import ProcessError
 from fedrag_flwr.evaluation.results import write_results
+from simulations.baselines import BASELINES
 from simulations.bench.rows import LOCK
 from simulations.bench_table1 import ALL, BY_WAY, SYSTEMS, chosen, main, part_of
 from simulations.parts.side_by_side import run_part, set_words

@@ -19,7 +19,6 @@ from sqlalchemy.exc import OperationalError
 from typer.testing import CliRunner
 
 from fedrag_flwr.cli import app
-from fedrag_flwr.demo.databases import demo_database, demo_graph
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import EmptySourceError, SettingError, SourceError
 from fedrag_flwr.models.reranker import TokenEncoder
@@ -30,6 +29,7 @@ from fedrag_flwr.sources.graph.ladybug_store import LadybugStore
 from fedrag_flwr.sources.open_source import SourceSet
 from fedrag_flwr.sources.sql.mapping import sql_toml
 from fedrag_flwr.text.base import Pipeline
+from simulations.fixtures.demo_databases import demo_database, demo_graph
 from tests.sources.files import lock
 from tests.sources.wards import CONDITIONS, MAKE, PATIENTS, sql_mapping
 from tests.strategies.federation import small_models

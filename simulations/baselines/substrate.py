@@ -2,22 +2,71 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.answering.read import Reader
-from fedrag_flwr.baselines.keeping import Keep
 from fedrag_flwr.errors import EmptySourceError, StoreMismatchError
-from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
+from fedrag_flwr.files import replace_file
+from fedrag_flwr.models.base import Completion, Encoder, Generator, Grammar, Prompt
+from fedrag_flwr.models.cache import GenerationCache
 from fedrag_flwr.records import Document, EvidenceTuple, EvidenceUnit, Passage, Sentence
 from fedrag_flwr.retrieval import Bm25Retriever, DenseRetriever, QuestionVectors
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.text import ParseExtractor
 from fedrag_flwr.text.base import Pipeline
+
+
+class Keep:
+    """Completions and vectors on disk, with the seconds that they took.
+
+    Parameters
+    ----------
+    folder
+        Where they lie; made if need be.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._completions = GenerationCache(folder / "completions.sqlite")
+        self.spared = 0.0
+
+    def complete(
+        self, generator: Generator, prompt: Prompt, grammar: Grammar, max_tokens: int, seed: int
+    ) -> Completion:
+        """The completion of a prompt by a model, as it was made the first time."""
+        key = self._completions.key(generator.id, prompt, grammar, max_tokens, 1, seed, 0.0)
+        if known := self._completions.get(key):
+            self.spared += known[0].seconds
+            return known[0]
+        made = generator.complete(prompt, grammar=grammar, max_tokens=max_tokens, seed=seed)
+        self._completions.put(key, made)
+        return made[0]
+
+    def encode(self, encoder: Encoder, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of texts by an encoder, shape (n, dimension)."""
+        named = hashlib.sha256(json.dumps([encoder.id, *texts]).encode()).hexdigest()
+        path = self.folder / f"{named}.npz"
+        if path.is_file():
+            with np.load(path, allow_pickle=False) as kept:
+                self.spared += float(kept["seconds"])
+                return np.asarray(kept["vectors"], dtype=np.float32)
+        start = time.perf_counter()
+        vectors = encoder.encode(texts)
+        file = io.BytesIO()
+        np.savez(file, vectors=vectors, seconds=time.perf_counter() - start)
+        replace_file(path, file.getvalue())
+        return vectors
+
 
 Floats = NDArray[np.float32]
 _WORDS = 400  # of evidence that a baseline reads, titles included

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from fedrag_flwr.answering.read import Draft
-from fedrag_flwr.baselines.substrate import Substrate
 from fedrag_flwr.models.base import Grammar, Prompt
 from fedrag_flwr.records import Answer, Cost, EvidenceUnit, Question
 from fedrag_flwr.retrieval.base import within
+from simulations.baselines.substrate import Substrate
 
 _MOST_SOURCES = 64
 

@@ -1,0 +1,215 @@
+"""Summaries of groups of texts, and a tree of them over the passages (RAPTOR; Sarthi et al. 2024)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.hypergraph.neighbours import nearest, seed_prototypes
+from fedrag_flwr.models.base import Grammar, Prompt
+from fedrag_flwr.records import Cost, EvidenceUnit
+from fedrag_flwr.text.segment import under_title
+from simulations.baselines.reading import Construction, Meter, Reading
+from simulations.baselines.substrate import Floats, Substrate
+
+_READ_WORDS = 150  # of a group's most central texts that the model reads
+_EXTRACT_WORDS = 45  # of them that stand for the group where the model is not asked
+_MOST_TOKENS = 56
+_LEAST_TOKENS = 24  # with fewer left no summary is begun
+_ONE_LINE = Grammar(r"root ::= [^\n]+")
+
+_SYSTEM = (
+    "You sum up notes in one or two short sentences. Keep the names, places, dates and numbers that several notes "
+    "share or that join them, and say nothing that the notes do not say."
+)
+_EXAMPLES = (
+    (
+        "Notes:\n"
+        "- Red Kite. The film was directed by Tomas Hale and shown first in 1988.\n"
+        "- Tomas Hale. Hale was born in the port of Sandmouth in 1952.\n"
+        "- Sandmouth. The town exports salt and lies on the river Orm.",
+        "Tomas Hale, born in 1952 in Sandmouth, a salt port on the river Orm, directed the film Red Kite of 1988.",
+    ),
+)
+
+
+class Summarizer:
+    """Summarises groups of a device's texts.
+
+    The budget is `tokens_per_kilotoken` of the run's limits, over the passages' tokens as the model counts them. What
+    it was not enough for is extracted: the texts nearest to their group's mean.
+
+    Parameters
+    ----------
+    substrate
+        The device's documents and model.
+    """
+
+    def __init__(self, substrate: Substrate) -> None:
+        self._substrate = substrate
+        self._left = _budget(substrate)
+        self.cost = Cost()
+        self.by_model = 0
+        self.extracted = 0
+
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """How many summaries were made how."""
+        return (f"summaries-by-model={self.by_model}", f"summaries-extracted={self.extracted}")
+
+    def summarize(self, texts: Sequence[str], vectors: Floats) -> str:
+        """Summarise texts, at least one, with their vectors of shape (n, dimension)."""
+        if self._left >= _LEAST_TOKENS and len(texts) > 1 and (text := self._written(texts, vectors)):
+            self.by_model += 1
+            return text
+        self.extracted += 1
+        return " ".join(central(texts, vectors, _EXTRACT_WORDS))
+
+    def _written(self, texts: Sequence[str], vectors: Floats) -> str:
+        prompt = summary_prompt(central(texts, vectors, _READ_WORDS))
+        done = self._substrate.complete_kept(prompt, _ONE_LINE, min(_MOST_TOKENS, self._left))
+        self._left -= done.tokens_out
+        self.cost += Cost(done.seconds, 1, done.tokens_in, done.tokens_out, done.cached)
+        return whole_sentences(done.text)
+
+
+def summary_prompt(notes: Sequence[str]) -> Prompt:
+    """Ask for a summary of notes."""
+    return Prompt(_SYSTEM, "Notes:\n" + "\n".join(f"- {note}" for note in notes), _EXAMPLES)
+
+
+def central(texts: Sequence[str], vectors: Floats, words: int) -> list[str]:
+    """The texts nearest to the mean of all, in their own order, that hold at most so many words; at least one."""
+    nearness = vectors @ vectors.mean(axis=0)
+    chosen: list[int] = []
+    left = words
+    for place in _falling(nearness):
+        length = len(texts[place].split())
+        if chosen and length > left:
+            break
+        chosen.append(place)
+        left -= length
+    return [" ".join(texts[place].split()[:words]) for place in sorted(chosen)]
+
+
+def whole_sentences(text: str) -> str:
+    """A text without a last sentence that was cut short, unless that is all there is."""
+    text = text.strip()
+    end = max(text.rfind(mark) for mark in (". ", "! ", "? "))
+    return text if end < 0 or text.endswith((".", "!", "?")) else text[: end + 1]
+
+
+def _falling(scores: NDArray[np.float32]) -> list[int]:
+    return [int(place) for place in np.argsort(-scores, kind="stable")]
+
+
+def _budget(substrate: Substrate) -> int:
+    share = substrate.limits.tokens_per_kilotoken
+    if not share:
+        return 0  # and the model is not loaded for counting
+    generator = substrate.generator()
+    return share * sum(generator.count_tokens(passage.text) for passage in substrate.passages) // 1000
+
+
+_CHILDREN = 6  # of a node on average; RAPTOR reports 6.7
+_MOST_LAYERS = 3
+_NODES = 24  # candidates of a question, of which the budget keeps the first
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A passage or a summary: the texts that its parent is made of, their vectors, and the passages below it."""
+
+    id: str
+    texts: tuple[str, ...]
+    text_vectors: Floats
+    passages: tuple[str, ...]
+
+
+class SummaryTree:
+    """Ranks passages and summaries of all layers together by cosine (the collapsed tree).
+
+    Parameters
+    ----------
+    substrate
+        The device's documents and model.
+    """
+
+    def __init__(self, substrate: Substrate) -> None:
+        self._substrate = substrate
+        summarizer = Summarizer(substrate)
+        rng = np.random.default_rng(substrate.seed)
+        layer, vectors = _leaves(substrate), substrate.passage_vectors
+        nodes: list[Node] = []
+        all_vectors = [vectors]
+        for depth in range(1, _MOST_LAYERS + 1):
+            if len(layer) <= _CHILDREN:
+                break
+            layer, vectors = _parents(substrate, summarizer, depth, layer, vectors, rng)
+            nodes += layer
+            all_vectors.append(vectors)
+        self._summaries = {node.id: node.texts[0] for node in nodes}
+        self._ids = [*(passage.id for passage in substrate.passages), *self._summaries]
+        self._vectors = np.concatenate(all_vectors)
+        self.below = {node.id: node.passages for node in nodes}
+        self.construction = Construction(summarizer.cost, summarizer.counts)
+
+    def find(self, question: str, meter: Meter) -> list[EvidenceUnit]:
+        """Give the nearest passages and summaries."""
+        scores = self._vectors @ self._substrate.questions.whole(question)
+        best = [int(row) for row in np.argsort(-scores, kind="stable")[:_NODES]]
+        return [self._unit(self._ids[row], float(scores[row])) for row in best]
+
+    def _unit(self, name: str, score: float) -> EvidenceUnit:
+        if name in self._summaries:
+            return self._substrate.unit(name, self._summaries[name], score)
+        passage = self._substrate.by_id[name]
+        return self._substrate.unit(name, passage.text, score, passage.title)
+
+
+def summary_tree(substrate: Substrate) -> Reading:
+    """Passages and summaries of several layers, whatever is nearest."""
+    tree = SummaryTree(substrate)
+    return Reading(substrate, tree, tree.below)
+
+
+def _leaves(substrate: Substrate) -> list[Node]:
+    leaves = []
+    for passage in substrate.passages:
+        rows = [substrate.places[sentence.id] for sentence in passage.sentences]
+        texts = tuple(under_title(passage.title, sentence.text) for sentence in passage.sentences)
+        leaves.append(Node(passage.id, texts, substrate.sentence_vectors[rows], (passage.id,)))
+    return leaves
+
+
+def _parents(
+    substrate: Substrate,
+    summarizer: Summarizer,
+    depth: int,
+    layer: list[Node],
+    vectors: Floats,
+    rng: np.random.Generator,
+) -> tuple[list[Node], Floats]:
+    """Summarise clusters of a layer, the largest first, so that the model's share of them covers most."""
+    seeds = seed_prototypes(vectors, -(-len(layer) // _CHILDREN), rng)
+    cluster_of = nearest(vectors, seeds, 1)[:, 0]
+    clusters = [np.flatnonzero(cluster_of == cluster).tolist() for cluster in range(len(seeds))]
+    order = sorted((members for members in clusters if members), key=lambda members: (-len(members), members))
+    texts = []
+    for members in order:
+        own = [text for row in members for text in layer[row].texts]
+        texts.append(summarizer.summarize(own, np.concatenate([layer[row].text_vectors for row in members])))
+    encoded = substrate.encode_kept(texts)
+    parents = [
+        Node(
+            f"summary-{depth}-{number}",
+            (text,),
+            encoded[number : number + 1],
+            tuple(name for row in members for name in layer[row].passages),
+        )
+        for number, (members, text) in enumerate(zip(order, texts, strict=True))
+    ]
+    return parents, encoded
