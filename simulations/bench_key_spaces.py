@@ -1,4 +1,4 @@
-"""How answer-path keys grow with the corpus: time to build, memory, time for a question and for a changed document.
+"""How answer-path keys grow with the corpus: time to build, memory, and time for a question.
 
     python simulations/bench_key_spaces.py [--data FOLDER] [--sizes 2048,8192,32768,131072] [--out docs/benchmarks]
 
@@ -8,12 +8,9 @@ in the alphabet, so that names are new and words such as "film" or "1987" get mo
 size is measured in a process of its own and kept under ``$FEDRAG_HOME/benchmarks``; a stopped run goes on with the next
 one. One thread. Extraction is not part of any figure; it is kept too (the first run takes some six minutes for it).
 
-Questions are dev questions of the three sets. They are asked exactly, and without what is negligible: scores of seeds
-and vertices below three thousandths of the highest, as devices do from 200,000 vertices on. "same top 10" is the share
-of the first ten passages that both have. "fresh" builds and asks the keys that are made anew for each corpus
-(``HyperedgeKeys``, `VertexSeeds`) instead. A change is a passage that goes and comes back with its tuples. All times
-are the thread's own (CPU), which other work on the machine lengthens less than the clock's; "load" says how much of
-that there was.
+Questions are dev questions of the three sets. A change is a build: a device makes its keys anew. All times are the
+thread's own (CPU), which other work on the machine lengthens less than the clock's; "load" says how much of that there
+was.
 """
 
 from __future__ import annotations
@@ -25,26 +22,16 @@ import multiprocessing
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from fedrag_flwr.hypergraph import (
-    PRESETS,
-    DiffusionSettings,
-    GrowingPaths,
-    GrowingSeeds,
-    HyperedgeKeys,
-    TupleTable,
-    VertexSeeds,
-    answer_paths,
-)
 from fedrag_flwr.records import EvidenceTuple, Passage
 from fedrag_flwr.retrieval import ranked
-from fedrag_flwr.retrieval.evidence_sources import NEGLIGIBLE, SHARPNESS
+from fedrag_flwr.retrieval.evidence_sources import PathKeys
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.text.lexicon import MONTHS
 from simulations.bench_controller import table
@@ -54,9 +41,7 @@ from simulations.reporting.row_file import RowFile, this_code
 
 SIZES = (2_048, 8_192, 32_768, 131_072)
 QUESTIONS = 34  # of each set
-CHANGED = 50
 _BLOCK = 1_024  # passages whose tuples are kept together
-_BATCH = 8_192  # passages that are put in together
 _CAPITALISED = re.compile(r"\b[A-Z][A-Za-z]*\b")
 Corpus = Iterator[tuple[str, list[EvidenceTuple]]]
 
@@ -70,13 +55,8 @@ class Grown:
     vertices: int
     hyperedges: int
     build_s: float
-    fresh_build_s: float
     mb: float
-    exact_ms: tuple[float, float]  # median and 95th percentile
-    cut_ms: tuple[float, float]
-    fresh_ms: tuple[float, float]
-    same: float
-    change_ms: tuple[float, float]
+    question_ms: tuple[float, float]  # median and 95th percentile
     load: float  # of the machine: tasks that ran or waited for a core
 
 
@@ -118,7 +98,7 @@ def other_names(text: str, places: int) -> str:
 
 
 def measured(data: Path, size: int) -> Grown:
-    """Build, ask and change keys over so many passages."""
+    """Build keys over so many passages, and ask them."""
     pool = tuples_of_pool(data)
     questions = [
         fields["question"].strip()
@@ -127,84 +107,30 @@ def measured(data: Path, size: int) -> Grown:
     ]
     gc.collect()
     before = _resident_mb()
-    keys, build_s = _grown(pool, size)
+    held = dict(corpus(pool, size))
+    start = time.thread_time()
+    keys = PathKeys.of(list(held), held)
+    build_s = time.thread_time() - start
     gc.collect()
-    mb = _resident_mb() - before
-    every_ms, every = _asked(questions, lambda text: keys.scores(keys.seeded(text)), keys.passages)
-    keys.diffusion = DiffusionSettings(negligible=NEGLIGIBLE)
-    cut_ms, few = _asked(questions, lambda text: keys.scores(keys.seeded(text)), keys.passages)
-    fresh_build_s, fresh_ms = _by_fresh(pool, size, questions)
-    same = float(np.mean([len(set(a) & set(b)) / max(len(a), 1) for a, b in zip(every, few, strict=True)]))
     return Grown(
         passages=size,
-        tuples=sum(len(own) for _, own in corpus(pool, size)),
-        vertices=len(keys.vertices),
-        hyperedges=int(np.count_nonzero(keys.weights)),
+        tuples=sum(map(len, held.values())),
+        vertices=len(keys.paths.table.vertices),
+        hyperedges=len(keys.paths.edges.names),
         build_s=build_s,
-        fresh_build_s=fresh_build_s,
-        mb=mb,
-        exact_ms=every_ms,
-        cut_ms=cut_ms,
-        fresh_ms=fresh_ms,
-        same=same,
-        change_ms=_changes(keys, pool, size),
+        mb=_resident_mb() - before,
+        question_ms=_asked(questions, keys, list(held)),
         load=os.getloadavg()[0],
     )
 
 
-def _grown(pool: Sequence[tuple[str, list[EvidenceTuple]]], size: int) -> tuple[GrowingPaths, float]:
-    keys, seconds = GrowingPaths(GrowingSeeds(SHARPNESS)), 0.0
-    batch: dict[str, list[EvidenceTuple]] = {}
-    for number, (name, tuples) in enumerate(corpus(pool, size), 1):
-        batch[name] = tuples
-        if len(batch) == _BATCH or number == size:
-            start = time.thread_time()
-            keys.update((), batch)
-            seconds += time.thread_time() - start
-            batch = {}
-    return keys, seconds
-
-
-def _by_fresh(
-    pool: Sequence[tuple[str, list[EvidenceTuple]]], size: int, questions: Sequence[str]
-) -> tuple[float, tuple[float, float]]:
-    names, tuples = [], []
-    for name, own in corpus(pool, size):
-        names.append(name)
-        tuples += own
-    start = time.thread_time()
-    facts = TupleTable.of(tuples, names)
-    keys = HyperedgeKeys("fresh", facts, answer_paths(facts, PRESETS["paper"]))
-    seeds = VertexSeeds(facts.vertices, by_rarity=True, sharpness=SHARPNESS)
-    seconds = time.thread_time() - start
-    return seconds, _asked(questions, lambda text: keys.scores(seeds.seeds(text)), names)[0]
-
-
-def _asked(
-    questions: Sequence[str], scores: Callable[[str], np.ndarray], names: Sequence[str]
-) -> tuple[tuple[float, float], list[list[str]]]:
-    """Median and 95th percentile of the milliseconds that a ranking takes, and the first ten passages of each."""
-    times, tops = [], []
+def _asked(questions: Sequence[str], keys: PathKeys, names: Sequence[str]) -> tuple[float, float]:
+    """Median and 95th percentile of the milliseconds that a ranking takes."""
+    times = []
     for text in questions:
         start = time.thread_time()
-        found = ranked(names, scores(text), 10, above=0.0)
+        ranked(names, keys.paths.scores(keys.seeds.seeds(text)), 10, above=0.0)
         times.append(1_000 * (time.thread_time() - start))
-        tops.append([one.passage_id for one in found])
-    return _spread(times), tops
-
-
-def _changes(keys: GrowingPaths, pool: Sequence[tuple[str, list[EvidenceTuple]]], size: int) -> tuple[float, float]:
-    chosen = set(np.random.default_rng(7).choice(size, CHANGED, replace=False).tolist())
-    times = []
-    for number, (name, tuples) in enumerate(corpus(pool, size)):
-        if number in chosen:
-            start = time.thread_time()
-            keys.update([name], {name: tuples})
-            times.append(1_000 * (time.thread_time() - start))
-    return _spread(times)
-
-
-def _spread(times: Sequence[float]) -> tuple[float, float]:
     return float(np.median(times)), float(np.percentile(times, 95))
 
 
@@ -215,11 +141,9 @@ def _resident_mb() -> float:
 
 def shown(row: Grown) -> list[str]:
     """A row of the table."""
-    pairs = (row.exact_ms, row.cut_ms, row.fresh_ms, row.change_ms)
-    every, cut, fresh, change = (f"{median:.1f} / {high:.1f}" for median, high in pairs)
     counts = (row.passages, row.tuples, row.vertices, row.hyperedges)
-    build = (f"{row.build_s:.1f}", f"{row.fresh_build_s:.1f}", f"{row.mb:,.0f}")
-    return [*(f"{count:,}" for count in counts), *build, every, cut, f"{100 * row.same:.1f}", fresh, change]
+    median, high = row.question_ms
+    return [*(f"{count:,}" for count in counts), f"{row.build_s:.1f}", f"{row.mb:,.0f}", f"{median:.1f} / {high:.1f}"]
 
 
 def main() -> None:
@@ -238,9 +162,8 @@ def main() -> None:
                 rows[size] = process.submit(measured, data, size).result()
             kept.add(asdict(rows[size]))
             print(f"{size:,} passages measured", flush=True)
-    columns = ("passages", "tuples", "vertices", "hyperedges", "build s", "fresh build s", "MB", "ms, exact")
-    also = ("ms, without negligible", "same top 10 %", "ms, fresh", "ms, a change")
-    print(table([*columns, *also], [shown(rows[size]) for size in sizes]))
+    columns = ("passages", "tuples", "vertices", "hyperedges", "build s", "MB", "ms a question")
+    print(table(columns, [shown(rows[size]) for size in sizes]))
     if options.out is not None:
         figures = json.dumps([asdict(rows[size]) for size in sizes], indent=1)
         (options.out / "key_spaces.json").write_text(figures + "\n", encoding="utf-8")

@@ -57,9 +57,7 @@ def ranked_pool(path: Path, limit: int) -> list[LabelledRankings]:
     passages = list(pool.values())
     vectors, _ = encoded([searchable_text(passage) for passage in passages], "passages")
     questions = QuestionVectors(load_encoder(threads=1))
-    keys = PathKeys()
-    tuples = by_passage(own_tuples(passages))
-    keys.change((), {passage.id: tuples.get(passage.id, []) for passage in passages})
+    keys = PathKeys.of([passage.id for passage in passages], by_passage(own_tuples(passages)))
     sources = Sources.over(passages, vectors, keys, questions).retrievers
     print(f"{path.name}: {len(asked)} questions over {len(passages)} passages", flush=True)
     return [

@@ -6,20 +6,18 @@ from fedrag_flwr.hypergraph.answer_paths import (
     REPOSITORY_PAIRS,
     REPOSITORY_PATHS,
     ConfidenceWeighting,
+    DiffusionSettings,
+    HyperedgeKeys,
     KeyEdges,
+    PathExplainer,
     PathSettings,
     answer_paths,
     co_occurrences,
 )
-from fedrag_flwr.hypergraph.base import Learning, LearningSettings, Units
-from fedrag_flwr.hypergraph.diffusion import DiffusionSettings, HyperedgeKeys, content_id
-from fedrag_flwr.hypergraph.explaining import PathExplainer
-from fedrag_flwr.hypergraph.growth import GrowingPaths, GrowingSeeds
-from fedrag_flwr.hypergraph.key_space import KeySpace, PairwiseKeys
-from fedrag_flwr.hypergraph.learn import VertexSeeds, learn
-from fedrag_flwr.hypergraph.pagerank import PageRank, PageRankSettings, PassageGraph, PassageGraphSettings
-from fedrag_flwr.hypergraph.rows import project_rows
-from fedrag_flwr.hypergraph.tuples import TupleTable
+from fedrag_flwr.hypergraph.base import Learning, LearningSettings, Units, content_id
+from fedrag_flwr.hypergraph.learn import learn
+from fedrag_flwr.hypergraph.pagerank import PageRank, PageRankSettings, PairwiseKeys, PassageGraph, PassageGraphSettings
+from fedrag_flwr.hypergraph.tuples import KeySpace, TupleTable, VertexSeeds
 from fedrag_flwr.hypergraph.update import update
 
 __all__ = [
@@ -29,8 +27,6 @@ __all__ = [
     "REPOSITORY_PATHS",
     "ConfidenceWeighting",
     "DiffusionSettings",
-    "GrowingPaths",
-    "GrowingSeeds",
     "HyperedgeKeys",
     "KeyEdges",
     "KeySpace",
@@ -50,6 +46,5 @@ __all__ = [
     "co_occurrences",
     "content_id",
     "learn",
-    "project_rows",
     "update",
 ]

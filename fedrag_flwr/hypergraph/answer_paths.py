@@ -1,7 +1,8 @@
-"""Hyperedges over evidence tuples: answer paths (HKVM-RAG eq. 2 to 5) and co-occurrence in a passage."""
+"""Hyperedges over evidence tuples as keys to passages: answer paths, diffusion, explanation (HKVM-RAG eq. 2 to 6)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.hypergraph.tuples import TupleTable, incidence
+from fedrag_flwr.hypergraph.tuples import TupleTable, VertexSeeds, incidence
+from fedrag_flwr.records import ChosenPath, EvidenceTuple, PathStep
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array  # type: ignore[import-untyped, unused-ignore]
@@ -179,3 +181,128 @@ def _support(matrix: csr_array) -> csr_array:
 
 def _row_sums(matrix: csr_array) -> Floats:
     return np.asarray(matrix.sum(axis=1), dtype=np.float64).reshape(-1)
+
+
+@dataclass(frozen=True, slots=True)
+class DiffusionSettings:
+    """How far scores spread.
+
+    Parameters
+    ----------
+    seed_share
+        Share of its seed that a vertex keeps at each step, in [0, 1] (rho).
+    depth
+        Steps, from 1 (T).
+    """
+
+    seed_share: float = 0.35
+    depth: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.seed_share <= 1.0 or self.depth < 1:
+            raise SettingError("diffusion settings are out of range", where="key space")
+
+
+class HyperedgeKeys:
+    """Hyperedges as keys: they take the mean score of their vertices, and give it back to vertices and passages.
+
+    Parameters
+    ----------
+    name
+        What the edges are, for the id.
+    table
+        The tuples.
+    edges
+        Hyperedges over the table's vertices and passages.
+    settings
+        Diffusion's.
+    """
+
+    def __init__(
+        self, name: str, table: TupleTable, edges: KeyEdges, settings: DiffusionSettings | None = None
+    ) -> None:
+        from scipy.sparse import diags_array  # type: ignore[import-untyped, unused-ignore]
+
+        self.table = table
+        self.edges = edges
+        self._settings = settings or DiffusionSettings()
+        self.id = f"{name}(depth={self._settings.depth})"
+        sizes = np.asarray(edges.vertices.sum(axis=1)).reshape(-1)
+        degrees = np.asarray(edges.vertices.sum(axis=0)).reshape(-1)
+        self._gather = (diags_array(edges.weights / np.maximum(sizes, 1.0)) @ edges.vertices).tocsr()
+        self._spread = (diags_array(1.0 / np.maximum(degrees, 1.0)) @ edges.vertices.T).tocsr()
+        self._give = edges.passages.T.tocsr()
+        self._endpoints = table.endpoints()
+        self._place = {name: number for number, name in enumerate(table.passages)}
+
+    def scores(self, seeds: Floats) -> Floats:
+        """Score the passages, shape (p,), from weights of seed vertices, shape (v,)."""
+        vertices, edges = self._diffuse(seeds)
+        return np.asarray(self._endpoints @ vertices + self._give @ edges, dtype=np.float64)
+
+    def edge_scores(self, seeds: Floats) -> Floats:
+        """Score the hyperedges after diffusion, shape (e,)."""
+        return self._diffuse(seeds)[1]
+
+    def edges_of(self, passage: str) -> NDArray[np.int32]:
+        """The hyperedges that lead to a passage; none to one that is not in the table."""
+        place = self._place.get(passage)
+        return np.zeros(0, dtype=np.int32) if place is None else self._give[[place]].indices
+
+    def _diffuse(self, seeds: Floats) -> tuple[Floats, Floats]:
+        vertices = seeds
+        kept, share = self._settings.seed_share * seeds, 1.0 - self._settings.seed_share
+        for _ in range(self._settings.depth):
+            vertices = kept + share * (self._spread @ (self._gather @ vertices))
+        return np.asarray(vertices, dtype=np.float64), np.asarray(self._gather @ vertices, dtype=np.float64)
+
+
+class PathExplainer:
+    """Finds the answer-path hyperedge that gives a passage most of its score, and the tuples that make the path.
+
+    Parameters
+    ----------
+    keys
+        Answer paths over the tuples.
+    seeds
+        Finds the vertices that a question mentions.
+    tuples
+        Those that the keys were made of, by passage.
+    """
+
+    def __init__(self, keys: HyperedgeKeys, seeds: VertexSeeds, tuples: Mapping[str, Sequence[EvidenceTuple]]) -> None:
+        self._keys = keys
+        self._seeds = seeds
+        self.tuples = tuples
+        self._vertex = {name: number for number, name in enumerate(keys.table.vertices)}
+
+    def explain(self, question: str, passages: Sequence[str]) -> list[ChosenPath | None]:
+        """For each passage the strongest path to it; None where the question reaches it by none."""
+        seeds = self._seeds.seeds(question)
+        scores = self._keys.edge_scores(seeds)
+        return [self._explain(name, seeds, scores) for name in passages]
+
+    def _explain(self, passage: str, seeds: Floats, scores: Floats) -> ChosenPath | None:
+        leading, edges = self._keys.edges_of(passage), self._keys.edges
+        if not len(leading) or float(scores[leading].max()) <= 0.0:
+            return None
+        edge = int(leading[np.argmax(scores[leading])])
+        bridge = edges.names[edge]
+
+        def near(one: EvidenceTuple) -> tuple[float, float]:
+            others = [float(seeds[self._vertex[end]]) for end in (one.head, one.tail) if end.lower() != bridge]
+            return max(others, default=0.0), one.factual * one.confidence
+
+        own = max(self._at(bridge, passage), key=near)
+        reached = (self._keys.table.passages[place] for place in np.sort(edges.passages[[edge]].indices))
+        mentioned = (one for name in reached if name != passage for one in self._at(bridge, name) if near(one)[0] > 0.0)
+        first = max(mentioned, key=near, default=None)
+        chain = [own] if first is None else [first, own]
+        steps = tuple(PathStep(one.head, one.relation, one.tail, one.passage_id) for one in chain)
+        ends = dict.fromkeys(end for one in chain for end in (one.head, one.tail))
+        asked = tuple(end for end in ends if seeds[self._vertex[end]] > 0.0)
+        return ChosenPath(passage, bridge, float(edges.weights[edge]), float(scores[edge]), asked, steps)
+
+    def _at(self, bridge: str, passage: str) -> list[EvidenceTuple]:
+        """The tuples of a passage that share the bridge."""
+        return [one for one in self.tuples.get(passage, ()) if bridge in (one.head.lower(), one.tail.lower())]

@@ -1,8 +1,10 @@
-"""Refuses units and settings that no hypergraph can be learnt from."""
+"""What a hypergraph is learnt from and with: units, settings, and the hyperedges that memberships make."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError
+from fedrag_flwr.hypergraph.rows import Floats, Indices
 from fedrag_flwr.records import Granularity, Hyperedge
 
 Grouping = Literal["learned", "random"]
@@ -70,28 +73,6 @@ class Learning:
     hard_objective: float  # eq. 8 on the sparsified incidence
 
 
-def check_settings(settings: LearningSettings) -> None:
-    """Check that every hyperparameter is in range.
-
-    Raises
-    ------
-    SettingError
-        Names the first that is not.
-    """
-    ranges = (
-        ("threshold", 0.0 <= settings.threshold < 1.0, "from 0 to below 1"),
-        ("intra_weight", 0.0 <= settings.intra_weight <= 1.0, "from 0 to 1"),
-        ("margin", 0.0 <= settings.margin < np.inf, "0 or more"),
-        ("units_per_edge", settings.units_per_edge >= 1, "1 or more"),
-        ("candidates", settings.candidates >= 1, "1 or more"),
-        ("steps", settings.steps >= 0, "0 or more"),
-        ("learning_rate", 1e-9 <= settings.learning_rate < np.inf, "1e-9 or more"),
-    )
-    for name, in_range, bounds in ranges:
-        if not in_range:
-            raise SettingError("hypergraph setting is out of range", where=name, fix=f"choose a number {bounds}")
-
-
 def check_units(units: Sequence[Units]) -> None:
     """Check shapes, finiteness, and that ids and granularities occur once.
 
@@ -115,3 +96,63 @@ def check_units(units: Sequence[Units]) -> None:
             raise SettingError("vectors hold NaN or infinity", where=where, fix="check the encoder's output")
         if len(set(group.ids)) != len(group.ids):
             raise SettingError("unit ids occur twice", where=where, fix="give every unit its own id")
+
+
+def keep_memberships(rows: Floats, threshold: float) -> tuple[NDArray[np.bool_], int]:
+    """Choose the memberships above the threshold; a unit with none keeps its largest.
+
+    Parameters
+    ----------
+    rows
+        Memberships of shape (n, k).
+    threshold
+        mu.
+
+    Returns
+    -------
+    tuple[NDArray[np.bool_], int]
+        What is kept, shape (n, k) with at least one in each row, and how many rows kept only their largest.
+    """
+    kept = rows > threshold
+    orphans = np.flatnonzero(~kept.any(axis=1))
+    if len(orphans):
+        kept[orphans, rows[orphans].argmax(axis=1)] = True
+    return kept, len(orphans)
+
+
+def content_id(granularity: Granularity, members: Iterable[str]) -> str:
+    """Name a hyperedge by what it holds: 16 hex digits of a SHA-256 over granularity and sorted members."""
+    content = json.dumps([granularity, *sorted(members)], ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def gather(group: Units, members: Indices, weights: Floats) -> Hyperedge:
+    """Make the hyperedge of some units; its members stand in the order of `group`.
+
+    Parameters
+    ----------
+    group
+        The units of its granularity.
+    members
+        Positions in `group`, shape (members,), each once and at least one.
+    weights
+        Their memberships in (0, 1], shape (members,).
+    """
+    order = np.argsort(members)
+    members, weights = members[order], weights[order]
+    ids = tuple(group.ids[position] for position in members)
+    prototype = weights @ group.vectors[members].astype(np.float64) / weights.sum()
+    return Hyperedge(
+        content_id(group.granularity, ids),
+        group.granularity,
+        ids,
+        tuple(float(weight) for weight in weights),
+        prototype.astype(np.float32),
+    )
+
+
+def in_reading_order(group: Units, hyperedges: Iterable[Hyperedge]) -> list[Hyperedge]:
+    """Order hyperedges by their first member, and keep one of those with equal members."""
+    positions = {unit: position for position, unit in enumerate(group.ids)}
+    unique = {edge.id: edge for edge in hyperedges}
+    return sorted(unique.values(), key=lambda edge: ([positions[member] for member in edge.members], edge.id))

@@ -10,9 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.hypergraph.base import Learning, LearningSettings, Units, check_settings, check_units
+from fedrag_flwr.hypergraph.base import (
+    Learning,
+    LearningSettings,
+    Units,
+    check_units,
+    gather,
+    in_reading_order,
+    keep_memberships,
+)
 from fedrag_flwr.hypergraph.descent import Part, descend
-from fedrag_flwr.hypergraph.diffusion import gather, in_reading_order, keep_memberships
 from fedrag_flwr.hypergraph.learn import first_memberships
 from fedrag_flwr.hypergraph.neighbours import nearest, seed_prototypes
 from fedrag_flwr.hypergraph.objective import Entries, SoftObjective, choose_pairs, hard_objective
@@ -56,7 +63,6 @@ def update(
     SettingError
         As `learn`; or if an added id is not in `units`, or vectors have another dimension than before.
     """
-    check_settings(settings)
     check_units(units)
     added = frozenset(added_ids)
     unknown = added.difference(*(group.ids for group in units))

@@ -24,7 +24,7 @@ from fedrag_flwr.retrieval.passage_walk import (
 )
 from fedrag_flwr.retrieval.second_hop import SecondHopRetriever, SecondHopSettings
 from fedrag_flwr.retrieval.sparse import Bm25Retriever, Bm25Settings
-from fedrag_flwr.retrieval.structured import GrowingPathRetriever, KeySpaceRetriever
+from fedrag_flwr.retrieval.structured import KeySpaceRetriever
 from fedrag_flwr.retrieval.words import words
 
 __all__ = [
@@ -39,7 +39,6 @@ __all__ = [
     "Examples",
     "FactTable",
     "FittingSettings",
-    "GrowingPathRetriever",
     "KeySpaceRetriever",
     "LabelledRankings",
     "LateInteractionRetriever",

@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError
 from fedrag_flwr.files import best_effort
-from fedrag_flwr.hypergraph import DiffusionSettings, GrowingPaths, GrowingSeeds, PathExplainer
+from fedrag_flwr.hypergraph import PRESETS, HyperedgeKeys, PathExplainer, TupleTable, VertexSeeds, answer_paths
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.reranker import TokenEncoder
 from fedrag_flwr.records import EvidenceTuple, Passage
@@ -23,7 +24,7 @@ from fedrag_flwr.retrieval import (
     Bm25Retriever,
     ControllerFeatures,
     DenseRetriever,
-    GrowingPathRetriever,
+    KeySpaceRetriever,
     LateInteractionRetriever,
     QuestionVectors,
     Retriever,
@@ -38,9 +39,6 @@ from fedrag_flwr.text.tuple_cache import tuple_files
 
 FEATURES = ControllerFeatures(("dense", "BM25", "weighted answer paths", "second hop"))
 SHARPNESS = 3.0  # of seeds among a whole device's vertices
-MANY = 200_000  # vertices, as of some 25,000 passages; with more, scores below `NEGLIGIBLE` of the highest are none
-NEGLIGIBLE = 3e-3
-_MOST_WASTE = 0.5  # share of tuples that are gone from which keys are made anew
 _TUPLES, _TOKENS = "tuples.jsonl", "tokens.npz"
 _Tuples = dict[str, list[EvidenceTuple]]  # by passage
 
@@ -63,27 +61,25 @@ class Sources:
         """Index passages, whose vectors, (n, dimension), are the encoder's of `questions`, beside their paths."""
         sparse = Bm25Retriever(passages)
         dense = DenseRetriever([passage.id for passage in passages], vectors, questions)
-        paths = GrowingPathRetriever(keys.paths, sparse)
+        paths = KeySpaceRetriever(keys.paths, keys.seeds, sparse)
         second = SecondHopRetriever(dense, passages)
-        return cls((dense, sparse, paths, second), PathExplainer(keys.paths, keys.tuples))
+        return cls((dense, sparse, paths, second), PathExplainer(keys.paths, keys.seeds, keys.tuples))
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class PathKeys:
-    """Answer paths over passages, and the tuples that they are made of."""
+    """Answer paths over passages, what finds the vertices that a question mentions, and the tuples of both."""
 
-    paths: GrowingPaths = field(default_factory=lambda: GrowingPaths(GrowingSeeds(SHARPNESS)))
-    tuples: _Tuples = field(default_factory=dict)
+    paths: HyperedgeKeys
+    seeds: VertexSeeds
+    tuples: _Tuples
 
-    def change(self, removed: Iterable[str], added: Mapping[str, list[EvidenceTuple]]) -> None:
-        """Take passages out and put passages with their tuples in; made anew where most of it would be waste."""
-        gone = set(removed)
-        self.tuples = {name: own for name, own in self.tuples.items() if name not in gone} | dict(added)
-        self.paths.update(gone, added)
-        if self.paths.waste > _MOST_WASTE:
-            self.paths = GrowingPaths(GrowingSeeds(SHARPNESS))
-            self.paths.update((), self.tuples)
-        self.paths.diffusion = DiffusionSettings(negligible=NEGLIGIBLE if len(self.paths.vertices) > MANY else 0.0)
+    @classmethod
+    def of(cls, passages: Sequence[str], tuples: _Tuples) -> PathKeys:
+        """Make the paths of passages out of their tuples."""
+        table = TupleTable.of(chain.from_iterable(tuples.values()), passages)
+        paths = HyperedgeKeys("weighted", table, answer_paths(table, PRESETS["paper"]))
+        return cls(paths, VertexSeeds(table.vertices, by_rarity=True, sharpness=SHARPNESS), tuples)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +125,7 @@ class DeviceSources:
         self._pipeline = pipeline
         self._make_extractor = extractor
         self._made_extractor: Extractor | None = None
-        self._keys = PathKeys()
+        self._keys = PathKeys.of((), {})
         self._digests: dict[str, str] = {}  # of the documents that the keys know
         self._written: dict[str, str] | None = None  # of those that the file holds; None: it is to be made anew
         self._dropped: Mapping[str, int] = {}  # by the extractor, before this process
@@ -197,8 +193,12 @@ class DeviceSources:
             self._written = None if kept.stale else {name: digests[name] for name in kept.documents}
         new = [name for name in sorted(digests) if name not in stay and name not in kept.documents]
         found = kept.tuples | self._extract(new)
-        removed = [name for name in self._keys.tuples if document_of(name) not in stay]
-        self._keys.change(removed, {name: found.get(name, []) for name in passages if document_of(name) not in stay})
+        if self._digests != digests:
+            held = self._keys.tuples
+            self._keys = PathKeys.of(
+                passages,
+                {name: held[name] if document_of(name) in stay else found.get(name, []) for name in passages},
+            )
         self._digests = dict(digests)
 
     def _extract(self, documents: Sequence[str]) -> _Tuples:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedrag_flwr.hypergraph.growth import GrowingPaths
-from fedrag_flwr.hypergraph.key_space import KeySpace
-from fedrag_flwr.hypergraph.learn import VertexSeeds
+from fedrag_flwr.hypergraph import KeySpace, VertexSeeds
 from fedrag_flwr.retrieval.base import Ranking, Retriever, ranked
 
 
@@ -35,28 +33,3 @@ class KeySpaceRetriever:
         if not np.any(seeds):
             return self._otherwise.rank(question, k)
         return ranked(self._space.table.passages, self._space.scores(seeds), k, above=0.0)
-
-
-class GrowingPathRetriever:
-    """Ranks passages by answer paths that follow changes of the corpus; a passage without any score is not ranked.
-
-    Parameters
-    ----------
-    paths
-        The keys, with their seeds.
-    otherwise
-        Ranks where a question mentions no vertex.
-    """
-
-    def __init__(self, paths: GrowingPaths, otherwise: Retriever) -> None:
-        self.id = f"{paths.id} else {otherwise.id}"
-        self._paths = paths
-        self._otherwise = otherwise
-
-    def rank(self, question: str, k: int) -> Ranking:
-        """Give at most k passages, best first; equal scores in the order of their ids."""
-        with self._paths.lock:
-            seeds = self._paths.seeded(question)
-            if np.any(seeds):
-                return ranked(self._paths.passages, self._paths.scores(seeds), k, above=0.0)
-        return self._otherwise.rank(question, k)

@@ -17,7 +17,7 @@ from fedrag_flwr.hypergraph import (
     answer_paths,
     co_occurrences,
 )
-from fedrag_flwr.hypergraph.learn import tokens
+from fedrag_flwr.hypergraph.tuples import tokens
 from fedrag_flwr.retrieval import Bm25Retriever, KeySpaceRetriever
 from tests.comparison.hkvm import MODES, Case, Expected, cases, expected
 

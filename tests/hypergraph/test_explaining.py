@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given, settings
 
 from fedrag_flwr.hypergraph import (
     PRESETS,
-    GrowingPaths,
-    GrowingSeeds,
     HyperedgeKeys,
     PathExplainer,
     TupleTable,
     VertexSeeds,
     answer_paths,
 )
-from fedrag_flwr.records import ChosenPath, EvidenceTuple, Passage, PathStep
-from fedrag_flwr.retrieval import Bm25Retriever, GrowingPathRetriever
+from fedrag_flwr.records import ChosenPath, EvidenceTuple, PathStep
 from tests.hypergraph.test_key_spaces import NAMES, PASSAGES, TUPLES
 
 
 def explainer(tuples: list[EvidenceTuple]) -> PathExplainer:
     own = {name: [one for one in tuples if one.passage_id == name] for name in PASSAGES}
-    keys = GrowingPaths(GrowingSeeds())
-    keys.update((), own)
-    return PathExplainer(keys, own)
+    table = TupleTable.of(tuples, PASSAGES)
+    keys = HyperedgeKeys("weighted", table, answer_paths(table, PRESETS["paper"]))
+    return PathExplainer(keys, VertexSeeds(table.vertices, by_rarity=True), own)
 
 
 def explained(tuples: list[EvidenceTuple], question: str) -> list[ChosenPath | None]:
@@ -54,44 +48,6 @@ def test_a_path_leads_from_the_question_over_the_bridge_to_the_passage() -> None
 @pytest.mark.parametrize("question", ["", "Whom did Zuse meet?"])
 def test_a_question_that_mentions_nothing_has_no_path(question: str) -> None:
     assert explained([EvidenceTuple("Ada", "met", "Bell", "p0")] * 2, question) == [None, None, None]
-
-
-WORDS = Bm25Retriever([Passage("p0", "p0", "", "Ada taught Bell.", ())])
-BRIDGED = [
-    EvidenceTuple("Ada", "taught", "Bell", "p0"),
-    EvidenceTuple("Euler", "met", "Bell", "p2"),
-    EvidenceTuple("Bell", "met", "Curie", "p1"),
-]
-
-
-def test_what_changed_since_has_no_path() -> None:
-    old = explainer(BRIDGED)
-    later = [EvidenceTuple("Ada", "left", "Curie", "p1"), EvidenceTuple("Dirac", "met", "Curie", "p1")]
-    came = [EvidenceTuple("Ada", "met", "Dirac", "p3")]
-    old.keys.update(["p1"], {"p1": later, "p3": came})
-    found = old.explain("Whom did Ada meet?", [*PASSAGES, "p3"])
-    assert found[0] is not None
-    assert found[-1] is None
-
-
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda keys: PathExplainer(keys, {}).explain("Whom did Ada meet?", ["p0"]),
-        lambda keys: GrowingPathRetriever(keys, WORDS).rank("Whom did Ada meet?", 3),
-        lambda keys: keys.update(["p0"], {}),
-    ],
-    ids=["explain", "rank", "change"],
-)
-def test_a_question_and_a_change_wait_for_each_other(ask: Callable[[GrowingPaths], object]) -> None:
-    keys = explainer(BRIDGED).keys
-    asking = threading.Thread(target=ask, args=(keys,))
-    with keys.lock:
-        asking.start()
-        asking.join(0.2)
-        assert asking.is_alive()
-    asking.join(10.0)
-    assert not asking.is_alive()
 
 
 @given(TUPLES, NAMES)

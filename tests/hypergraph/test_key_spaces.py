@@ -11,19 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.hypergraph.answer_paths import (
+from fedrag_flwr.hypergraph import (
     PAPER,
     PRESETS,
     ConfidenceWeighting,
+    DiffusionSettings,
+    HyperedgeKeys,
+    PageRank,
+    PageRankSettings,
+    PairwiseKeys,
     PathSettings,
+    TupleTable,
+    VertexSeeds,
     answer_paths,
     co_occurrences,
 )
-from fedrag_flwr.hypergraph.diffusion import DiffusionSettings, HyperedgeKeys
-from fedrag_flwr.hypergraph.key_space import PairwiseKeys
-from fedrag_flwr.hypergraph.learn import VertexSeeds, entities
-from fedrag_flwr.hypergraph.pagerank import PageRank, PageRankSettings
-from fedrag_flwr.hypergraph.tuples import TupleTable
+from fedrag_flwr.hypergraph.tuples import entities
 from fedrag_flwr.records import EvidenceTuple
 
 PASSAGES = ("p0", "p1", "p2")

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, content_id, learn
+from fedrag_flwr.hypergraph.base import keep_memberships
 from fedrag_flwr.hypergraph.learn import begin
-from fedrag_flwr.hypergraph.reference import MOST_UNITS, dense_hard_objective, dense_soft_loss, learn_dense
+from simulations.benchmarks.hypergraph import dense_hard_objective, dense_soft_loss, learn_dense
 from tests.hypergraph.samples import cloud, generator, real_sentences, units
 
 ROOT = Path(__file__).parents[2]
@@ -172,14 +173,6 @@ def test_real_sentences_gather_in_small_hyperedges_and_beat_the_dense_reference(
     assert dense_soft_loss(group, dense, setting) == pytest.approx(losses[-1], abs=1e-4)
 
 
-def test_the_dense_reference_is_for_small_corpora() -> None:
-    with pytest.raises(SettingError, match="dense"):
-        learn_dense(cloud(MOST_UNITS + 1, dimension=2), LearningSettings(), generator())
-    rows, losses = learn_dense(cloud(0), LearningSettings(steps=2), generator())
-    assert rows.shape == (0, 0)
-    assert len(losses) == 3
-
-
 GOOD = cloud(6, dimension=4)
 
 
@@ -206,27 +199,6 @@ def test_unusable_units_are_refused(groups: list[Units], where: str) -> None:
     assert caught.value.where == where
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("threshold", 1.0),
-        ("threshold", -0.1),
-        ("threshold", float("nan")),
-        ("intra_weight", 1.5),
-        ("margin", -1.0),
-        ("units_per_edge", 0),
-        ("candidates", 0),
-        ("steps", -1),
-        ("learning_rate", 0.0),
-        ("learning_rate", float("inf")),
-    ],
-)
-def test_settings_out_of_range_are_refused_by_name(name: str, value: float) -> None:
-    with pytest.raises(SettingError) as caught:
-        learn([GOOD], LearningSettings(**{name: value}), generator())  # type: ignore[arg-type]
-    assert caught.value.where == name
-
-
 def test_importing_the_room_loads_nothing_heavy() -> None:
     code = (
         "import sys, fedrag_flwr.hypergraph\n"
@@ -247,3 +219,32 @@ def test_units_dealt_at_random_are_all_kept_in_groups_of_even_size() -> None:
     assert sorted(map(len, members)) == [1, *[4] * 10]
     assert {*members} != {edge.members for edge in other.hyperedges}
     assert dealt.hard_objective > learn([group], LearningSettings(), np.random.default_rng(1)).hard_objective
+
+
+ROWS = np.array([[0.6, 0.4, 0.0], [0.45, 0.45, 0.1], [0.5, 0.5, 0.0], [0.2, 0.3, 0.5]])
+
+
+@pytest.mark.parametrize(
+    ("threshold", "kept", "orphans"),
+    [
+        (0.5, [[0], [0], [0], [2]], 3),  # what equals the threshold does not pass it
+        (0.49, [[0], [0], [0, 1], [2]], 1),
+        (0.3, [[0, 1], [0, 1], [0, 1], [2]], 0),
+        (0.0, [[0, 1], [0, 1, 2], [0, 1], [0, 1, 2]], 0),
+    ],
+)
+def test_a_lower_threshold_lets_units_be_in_several_hyperedges(
+    threshold: float, kept: list[list[int]], orphans: int
+) -> None:
+    mask, counted = keep_memberships(ROWS, threshold)
+    assert [np.flatnonzero(row).tolist() for row in mask] == kept
+    assert counted == orphans
+
+
+def test_learnt_hyperedges_overlap_below_a_half_only() -> None:
+    group = cloud(200)
+    members = {
+        mu: sum(len(edge.members) for edge in learn([group], LearningSettings(threshold=mu), generator()).hyperedges)
+        for mu in (0.5, 0.1)
+    }
+    assert members[0.5] == 200 < members[0.1]

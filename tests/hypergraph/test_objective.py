@@ -15,7 +15,7 @@ from fedrag_flwr.hypergraph.objective import (
     choose_pairs,
     hard_objective,
 )
-from fedrag_flwr.hypergraph.reference import dense_hard_objective, dense_soft_loss, learn_dense
+from simulations.benchmarks.hypergraph import dense_hard_objective, dense_soft_loss, learn_dense
 from tests.hypergraph.samples import cloud, generator
 
 

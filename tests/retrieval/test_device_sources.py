@@ -19,9 +19,9 @@ from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.database import Database
 from fedrag_flwr.records import Answer, EvidenceTuple, Question
-from fedrag_flwr.retrieval import Controller, ControllerFeatures, Scaling, evidence_sources
+from fedrag_flwr.retrieval import Controller, ControllerFeatures, Scaling
 from fedrag_flwr.retrieval.device_controller import SHIPPED_WEIGHTS
-from fedrag_flwr.retrieval.evidence_sources import FEATURES, DeviceSources, PathKeys
+from fedrag_flwr.retrieval.evidence_sources import FEATURES, DeviceSources
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.text import ParsedPassage, ParseExtractor
 from tests.strategies.federation import DOCUMENTS, small_models
@@ -256,18 +256,3 @@ def test_a_document_that_comes_while_others_are_read_is_read_next_time(
         store.close()
     assert "tarn-bridge#0" in fresh.explainer.tuples
     assert present.explainer.tuples == later.explainer.tuples == fresh.explainer.tuples
-
-
-def test_negligible_scores_are_left_out_where_vertices_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    facts = [("Ada Morrow", "mapped", "Ossel"), ("Ossel", "crosses", "Lindmoor"), ("Lindmoor", "has", "Salt Archive")]
-    told = {f"p{n}": [EvidenceTuple(*fact, f"p{n}")] for n, fact in enumerate(facts)}
-    keys = PathKeys()
-    keys.change((), told)
-    assert keys.paths.diffusion.negligible == 0.0
-    every = keys.paths.scores(keys.paths.seeded("What did Ada Morrow map?"))
-    monkeypatch.setattr(evidence_sources, "MANY", 3)
-    keys.change(["p2"], {"p2": told["p2"]})
-    assert keys.paths.diffusion.negligible == evidence_sources.NEGLIGIBLE
-    few = keys.paths.scores(keys.paths.seeded("What did Ada Morrow map?"))
-    assert few.argmax() == every.argmax() == 0
-    assert (few <= every + 1e-12).all()

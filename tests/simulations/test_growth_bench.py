@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fedrag_flwr.hypergraph import GrowingPaths, GrowingSeeds
 from fedrag_flwr.records import EvidenceTuple
+from fedrag_flwr.retrieval.evidence_sources import PathKeys
 from simulations.bench_key_spaces import corpus, other_names
 
 POOL = [
@@ -35,8 +35,5 @@ def test_copies_are_new_passages_with_their_own_tuples() -> None:
     assert list(grown) == ["a", "b", "c", "a-1", "b-1", "c-1", "a-2", "b-2"]
     assert all(one.passage_id == name for name, own in grown.items() for one in own)
     assert [one.head for one in grown["a-1"]] == ["Beb Rvfou"] * 2
-    keys = GrowingPaths(GrowingSeeds())
-    keys.update((), grown)
-    edges = {bridge for bridge, weight in zip(keys.bridges, keys.weights, strict=True) if weight}
-    assert edges == {"ada quent", "beb rvfou", "cfc swgpv", "tower", "1881"}
-    assert set(keys.passages_of(keys.bridges.index("tower"))) == {"a", "c", "a-1", "c-1", "a-2"}
+    keys = PathKeys.of(list(grown), grown)
+    assert set(keys.paths.edges.names) == {"ada quent", "beb rvfou", "cfc swgpv", "tower", "1881"}

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreError
-from fedrag_flwr.hypergraph.diffusion import content_id as hyperedge_id
+from fedrag_flwr.hypergraph.base import content_id as hyperedge_id
 from fedrag_flwr.memory.store import item_rows, queries, versions
 from fedrag_flwr.memory.store.change import Change, NewDocument
 from fedrag_flwr.memory.store.checking import check_place, check_units, check_vectors

@@ -1,0 +1,223 @@
+"""How does hypergraph learning grow, converge, and stand beside the dense method of the paper (FD-RAG fig. 4)?
+
+The sentences of three multi-hop sets are pooled and encoded once. Each size is learnt in a process of its own, for peak
+memory belongs to a process; memory is what it holds at most beyond its libraries and the vectors. Seconds are the
+processor's. Loss curves are of the sentences of each set's first dev rows, as a device learns them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import multiprocessing
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, learn
+from fedrag_flwr.hypergraph.base import keep_memberships
+from fedrag_flwr.hypergraph.descent import descend
+from fedrag_flwr.hypergraph.learn import begin
+from fedrag_flwr.hypergraph.objective import Entries, hard_objective
+from fedrag_flwr.hypergraph.rows import project_rows
+from fedrag_flwr.sources.benchmark import read_multihop
+from simulations.bench.frame import Bench
+from simulations.corpora.sentences import DATASETS, encoded, pooled_documents, sentence_units, sentences_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SEED = 7
+EARLY = (10, 20, 50)  # steps after which the decrease is told
+Floats = NDArray[np.float64]
+Row = Mapping[str, float | str]
+
+
+def run(
+    bench: Bench,
+    sizes: Annotated[str, typer.Option(help="Sentences, separated by commas.")] = "1000,4000,16000,64000",
+    dense: Annotated[int, typer.Option(help="The size at which the dense method learns, too; 0: none.")] = 4000,
+    questions: Annotated[int, typer.Option(help="Dev rows of each set for the loss curves.")] = 100,
+) -> None:
+    """Learn from more and more sentences, and record the loss at each step."""
+    from pandas import DataFrame, Series
+
+    counts = [int(size) for size in bench.sized(sizes, "200,400").split(",")]
+    texts = sentences_of(pooled_documents(bench.data(), bench.sized(None, 20)))[: max(counts)]
+    vectors, _ = encoded(texts, "pooled sentences")
+    kept, rows = bench.rows(), {}
+    for count in counts:
+        rows[count] = kept.row(f"sparse {count}", lambda n=count: _apart(measure_sparse, vectors[:n]))  # type: ignore[misc]
+    growth = DataFrame(list(rows.values()))
+    for name in ("cpu_seconds", "peak_mb"):
+        growth[f"{name} growth / N"] = (growth[name].pct_change() + 1) / (growth["sentences"].pct_change() + 1)
+    bench.table("growth", growth.round(4))
+    if (many := bench.sized(dense, counts[0])) in rows:
+        other = kept.row(f"dense {many}", lambda: _apart(measure_dense, vectors[:many]))
+        bench.table("dense", DataFrame([rows[many], other]).round(4), f"At {many} sentences")
+    learnt = {name: _learnt(bench, name, bench.sized(questions, 3)) for name in DATASETS}
+    bench.table("convergence", DataFrame([convergence(name, one) for name, one in learnt.items()]))
+    bench.chart("loss", DataFrame({name: Series(one.loss) for name, one in learnt.items()}), "step", "loss")
+
+
+def _apart(measure: Callable[[NDArray[np.float32]], Row], vectors: NDArray[np.float32]) -> Row:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
+        return process.submit(measure, vectors).result()
+
+
+def _learnt(bench: Bench, name: str, rows: int) -> Learning:
+    documents = read_multihop(bench.data() / f"{DATASETS[name]}.jsonl.gz", "dev", rows, None).documents
+    vectors, _ = encoded(sentences_of(documents), f"sentences of {name}")
+    return learn([sentence_units(vectors)], LearningSettings(), np.random.default_rng(SEED))
+
+
+def convergence(name: str, learnt: Learning) -> Row:
+    """One set's row: the share of the decrease that the first steps bring, and two checks of Appendix A.
+
+    These are the least margin by which a step keeps the descent lemma (eq. 20), and the smallest squared gradient
+    mapping as a share of its bound (eq. 26, with the mean step in place of the constant 1 / L).
+    """
+    loss, steps = np.array(learnt.loss), np.array(learnt.step_sizes)
+    squares, drop = np.square(learnt.gradient_mapping), loss[0] - loss[-1]
+    early = {f"% after {step}": round(100 * float(loss[0] - loss[min(step, len(steps))]) / drop) for step in EARLY}
+    return {
+        "dataset": name,
+        "steps": len(steps),
+        "first loss": round(loss[0], 4),
+        "last loss": round(loss[-1], 4),
+        **early,
+        "least margin": f"{(-np.diff(loss) - steps / 2.0 * squares).min():.1e}",
+        "share of the bound": f"{squares.min() * steps.sum() / (2.0 * drop):.1e}",
+    }
+
+
+# --- one size, in a process of its own ------------------------------------------------------------
+
+
+def measure_sparse(vectors: NDArray[np.float32]) -> Row:
+    """Learn as the product does, and score its memberships as the dense method's are."""
+    for library in ("faiss", "scipy.sparse"):
+        import_module(library)  # before the first look at memory
+    units, settings = sentence_units(vectors), LearningSettings()
+    before, used = _baseline_mb(), time.process_time()
+    learnt = learn([units], settings, np.random.default_rng(SEED))
+    took = {"cpu_seconds": time.process_time() - used, "peak_mb": _peak_mb() - before}
+    start = begin(units, settings, np.random.default_rng(SEED))
+    descent = descend([block.part for block in start.blocks], [block.rows for block in start.blocks], settings)
+    entries, weights, _ = start.sparsify(descent.rows, settings.threshold)
+    members = np.bincount(entries.edges)
+    return {
+        "method": "sparse",
+        "sentences": len(units.ids),
+        **took,
+        "steps": len(learnt.step_sizes),
+        "hard_objective": hard_objective(units.vectors, weights, entries, settings),
+        "hyperedges": int((members > 0).sum()),
+        "largest": int(members.max()),
+        "orphans": learnt.orphans,
+    }
+
+
+def measure_dense(vectors: NDArray[np.float32]) -> Row:
+    """Run the dense method."""
+    import_module("torch")
+    units, settings = sentence_units(vectors), LearningSettings()
+    before, used = _baseline_mb(), time.process_time()
+    rows, losses = learn_dense(units, settings, np.random.default_rng(SEED))
+    took = {"cpu_seconds": time.process_time() - used, "peak_mb": _peak_mb() - before}
+    kept, orphans = keep_memberships(rows, settings.threshold)
+    members = kept.sum(axis=0)
+    return {
+        "method": "dense",
+        "sentences": len(units.ids),
+        **took,
+        "steps": len(losses) - 1,
+        "hard_objective": dense_hard_objective(units, rows, settings),
+        "hyperedges": int((members > 0).sum()),
+        "largest": int(members.max()),
+        "orphans": orphans,
+    }
+
+
+def _baseline_mb() -> float:
+    """What the process holds now; where the system allows it (Linux), its peak is counted from here on."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)  # what importing left free would hide what learning takes
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    return _peak_mb()
+
+
+def _peak_mb() -> float:
+    """Most memory that the process held; Linux's own figure, for `getrusage` remembers the parent's too."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) / 1e3 for line in lines if line.startswith("VmHWM"))
+
+
+# --- the dense method: eq. 4-8 in torch with memberships as weights -------------------------------
+
+
+def learn_dense(group: Units, settings: LearningSettings, rng: np.random.Generator) -> tuple[Floats, list[float]]:
+    """Learn one granularity's full incidence by projected gradient with the fixed `learning_rate`, as the paper does.
+
+    Starts from positive random rows (C.2) and takes exactly `settings.steps` steps; `candidates` plays no part.
+
+    Returns
+    -------
+    tuple
+        The soft incidence of shape (n, ceil(n / units_per_edge)), and the loss before each step and at the end.
+    """
+    import torch
+
+    start = rng.uniform(0.01, 1.0, (len(group.ids), math.ceil(len(group.ids) / settings.units_per_edge)))
+    rows = start / np.maximum(start.sum(axis=1, keepdims=True), 1e-12)
+    vectors, losses = torch.from_numpy(group.vectors), []
+    for step in range(settings.steps + 1):
+        memberships = torch.from_numpy(rows.astype(group.vectors.dtype)).requires_grad_()
+        loss = _loss(vectors, memberships, settings)
+        losses.append(float(loss.detach()))
+        if step < settings.steps:
+            loss.backward()  # type: ignore[no-untyped-call]
+            assert memberships.grad is not None
+            rows = project_rows(rows - settings.learning_rate * memberships.grad.numpy())
+    return rows, losses
+
+
+def dense_hard_objective(group: Units, rows: Floats, settings: LearningSettings) -> float:
+    """Compute eq. 8 after sparsifying a dense incidence of shape (n, m) as `learn` does."""
+    kept, _ = keep_memberships(rows, settings.threshold)
+    units, edges = np.nonzero(kept)
+    entries = Entries(units.astype(np.int64), edges.astype(np.int64), rows.shape[1])
+    return hard_objective(group.vectors, rows[kept], entries, settings)
+
+
+def dense_soft_loss(group: Units, rows: Floats, settings: LearningSettings) -> float:
+    """Compute what `learn_dense` minimises, for any memberships of shape (n, m), in double precision."""
+    import torch
+
+    return float(_loss(torch.from_numpy(group.vectors.astype(np.float64)), torch.from_numpy(rows), settings))
+
+
+def _loss(vectors: Tensor, memberships: Tensor, settings: LearningSettings) -> Tensor:
+    import torch
+
+    mass = memberships.sum(dim=0).clamp_min(1e-9)
+    prototypes = memberships.T @ vectors / mass[:, None]
+    intra = ((memberships * _distances(vectors, prototypes)).sum(dim=0) / mass).mean()
+    between = _distances(prototypes, prototypes)
+    units = torch.nn.functional.normalize(prototypes, dim=1)
+    cosines = units @ units.T
+    inter = (cosines * between + (1.0 - cosines) * (settings.margin - between).clamp_min(0.0)).mean()
+    return settings.intra_weight * intra + (1.0 - settings.intra_weight) * inter
+
+
+def _distances(left: Tensor, right: Tensor) -> Tensor:
+    squares = (left**2).sum(dim=1)[:, None] + (right**2).sum(dim=1)[None, :] - 2.0 * left @ right.T
+    return squares.clamp_min(1e-12).sqrt()
