@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.errors import SourceError
-from fedrag_flwr.memory.matching.matcher import Effort, Matcher
+from fedrag_flwr.memory.matcher import Effort, Matcher
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import Match, MemoryItem

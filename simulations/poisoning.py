@@ -29,8 +29,8 @@ from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.metrics import is_unanswerable, judge
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.memory.fusion.merge import FusionRules, Words, merge
-from fedrag_flwr.memory.matching.matcher import Matcher
-from fedrag_flwr.memory.matching.quorum import Quorum
+from fedrag_flwr.memory.matcher import Matcher
+from fedrag_flwr.memory.quorum import Quorum
 from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import Answer, Match, MemoryItem
 from fedrag_flwr.settings import Settings, fedrag_home

@@ -13,8 +13,8 @@ import numpy as np
 
 from fedrag_flwr.answering.quote import is_open
 from fedrag_flwr.memory.fusion.merge import is_as_worded
-from fedrag_flwr.memory.matching.matcher import Matcher
-from fedrag_flwr.memory.matching.quorum import Quorum
+from fedrag_flwr.memory.matcher import Matcher
+from fedrag_flwr.memory.quorum import Quorum
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Match, MemoryItem, Vector
 from fedrag_flwr.text.asking import ASKS, question_anchors

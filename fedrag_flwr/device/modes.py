@@ -15,8 +15,8 @@ from fedrag_flwr.answering.recall import Recall
 from fedrag_flwr.device.device_graph import DeviceGraph
 from fedrag_flwr.errors import NotFoundError
 from fedrag_flwr.loaded_models import Models
-from fedrag_flwr.memory.matching.matcher import Matcher
-from fedrag_flwr.memory.matching.quorum import Quorum
+from fedrag_flwr.memory.matcher import Matcher
+from fedrag_flwr.memory.quorum import Quorum
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Encoder, Heard
 from fedrag_flwr.overlay.answer_cache import AnswerCache

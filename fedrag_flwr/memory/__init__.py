@@ -1,6 +1,6 @@
 """Question-answer memories: synthesis, verification, the durable store, matching and fusion."""
 
-from fedrag_flwr.memory.matching.matcher import Effort, Matcher
+from fedrag_flwr.memory.matcher import Matcher
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change, Contribution, Counts, NewDocument
 from fedrag_flwr.memory.store.imports import BANK_VERSION
@@ -20,7 +20,6 @@ __all__ = [
     "Counts",
     "Draft",
     "EdgeContext",
-    "Effort",
     "Matcher",
     "MemoryStore",
     "ModelSynthesizer",

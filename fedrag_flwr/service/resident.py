@@ -78,7 +78,7 @@ class Resident:
     def warm(self) -> None:
         """Make now what the first question over a new version of the memory would wait for."""
         with self.device() as device:
-            device.engine.recall.matcher.prepare()
+            device.engine_over("all")
 
     # --- the people at the device -------------------------------------------------------------------
 

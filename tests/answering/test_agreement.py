@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fedrag_flwr.memory.fusion.merge import COMPOSED
-from fedrag_flwr.memory.matching.quorum import Quorum
+from fedrag_flwr.memory.quorum import Quorum
 from fedrag_flwr.records import Match, MemoryItem
 from tests.memory.store.samples import unit_vector
 

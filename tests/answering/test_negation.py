@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fedrag_flwr.answering.recall import Recall
-from fedrag_flwr.memory.matching.matcher import Matcher
-from fedrag_flwr.memory.matching.quorum import Quorum
+from fedrag_flwr.memory.matcher import Matcher
+from fedrag_flwr.memory.quorum import Quorum
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.text.negation import content, denies, misses

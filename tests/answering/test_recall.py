@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from fedrag_flwr.answering.recall import Recall, Recalled, names_of
-from fedrag_flwr.memory.matching.matcher import Matcher
-from fedrag_flwr.memory.matching.quorum import Quorum
+from fedrag_flwr.memory.matcher import Matcher
+from fedrag_flwr.memory.quorum import Quorum
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.text.asking import item_anchors

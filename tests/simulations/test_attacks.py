@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.evaluation.gold import GoldQuestion
-from fedrag_flwr.memory.matching.quorum import Quorum
+from fedrag_flwr.memory.quorum import Quorum
 from fedrag_flwr.records import Match, MemoryItem
 from simulations.fedrag_leaks import membership
 from simulations.fixtures.liar import Credulous

@@ -12,7 +12,7 @@ import pytest
 
 from fedrag_flwr.memory.fusion.bank import _APART, MemoryBank
 from fedrag_flwr.memory.fusion.merge import FUSION, FusionRules, is_as_worded, owners, references
-from fedrag_flwr.memory.matching.quorum import Quorum
+from fedrag_flwr.memory.quorum import Quorum
 from fedrag_flwr.memory.store.change import shared_id
 from fedrag_flwr.records import Cursor, Match, MemoryItem, ShareRequest
 from fedrag_flwr.text.asking import item_anchors
