@@ -9,7 +9,7 @@ from logging import INFO, WARNING
 from flwr.common import log
 
 from fedrag_flwr.errors import WireError
-from fedrag_flwr.memory.fusion.bank import FusionReport
+from fedrag_flwr.memory.fusion.shared import FusionReport
 from fedrag_flwr.records import (
     START,
     AnswerMode,

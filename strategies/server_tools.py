@@ -9,8 +9,8 @@ from pathlib import Path
 from fedrag_flwr.caching.fusion import FusionCaches
 from fedrag_flwr.caching.report import RULES
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.memory.fusion.bank import MemoryBank
 from fedrag_flwr.memory.fusion.merge import FusionRules
+from fedrag_flwr.memory.fusion.shared import SharedMemory
 from fedrag_flwr.memory.store.summary_store import SummaryStore
 from fedrag_flwr.privacy.ckks import QuestionQuota, SummaryScorer
 from fedrag_flwr.privacy.sealing import SealingKey
@@ -89,11 +89,11 @@ class ServerTools:
         return FusionCaches(root, self.settings.caching, repr(made_by))
 
     @cached_property
-    def bank(self) -> MemoryBank:
+    def bank(self) -> SharedMemory:
         """The fused bank, which outlives the run; one for each set of documents."""
         root = fedrag_home(self.settings.home) / "bank" / self.settings.data_key
         models, settings = self.models, self.settings
-        return MemoryBank.open(
+        return SharedMemory.open(
             root,
             models.encoder,
             models.pipeline,

@@ -15,7 +15,6 @@ import pytest
 from fedrag_flwr.caching import Tier
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.files import best_effort
-from fedrag_flwr.memory.fusion.ledger import Ledger
 from fedrag_flwr.memory.store.summary_store import SummaryStore
 from fedrag_flwr.models.cache import GenerationCache
 from fedrag_flwr.privacy.ledger import DurableFile
@@ -27,13 +26,11 @@ TABLE = "CREATE TABLE IF NOT EXISTS words (word TEXT)"
 OPENERS: dict[str, Callable[[Path], None]] = {
     "generation cache": lambda folder: GenerationCache(folder / "new" / FILE).close(),
     "durable file": lambda folder: DurableFile(folder / "new" / FILE, "list", TABLE, 1).close(),
-    "fusion's ledger": lambda folder: Ledger(folder / FILE).close(),
-    "shelf of summaries": lambda folder: SummaryStore(folder / "new", 4).close(),
+    "summaries": lambda folder: SummaryStore(folder / "new", 4).close(),
     "tier of caches": lambda folder: Tier(folder / "new", 10**6).close(),
     "released words": lambda folder: ReleasedWords(folder / "new" / FILE).close(),
 }
 MADE_ANEW = {  # the kinds that are made anew where they are torn, and their file
-    "fusion's ledger": FILE,
     "tier of caches": "new/cache.db",
     "released words": f"new/{FILE}",
 }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from fedrag_flwr.memory.fusion.merge import FusionRules, owners, references
-from fedrag_flwr.memory.fusion.statements import holds
+from fedrag_flwr.memory.fusion.statement_key import holds
 from fedrag_flwr.records import Match
 from fedrag_flwr.text.negation import denials
 from fedrag_flwr.text.words import told_words

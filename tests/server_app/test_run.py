@@ -23,8 +23,8 @@ from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.results import read_answers, read_summary
 from fedrag_flwr.evaluation.rows import AnswerRow
 from fedrag_flwr.evaluation.traffic import Traffic
-from fedrag_flwr.memory.fusion.bank import MemoryBank
 from fedrag_flwr.memory.fusion.merge import FUSION, references
+from fedrag_flwr.memory.fusion.shared import SharedMemory
 from fedrag_flwr.records import Answer, BuildReport, Cost, Delta
 from fedrag_flwr.settings import Settings, fedrag_home
 from server_app.app import main
@@ -52,10 +52,10 @@ def records(sent: Iterable[bytes], kind: type[Any]) -> list[Any]:
     return [wire.decode(c, kind, run="1") for c in contents if wire.kind_of(c) == kind.__name__]
 
 
-def bank_of(files: Federation) -> MemoryBank:
+def bank_of(files: Federation) -> SharedMemory:
     settings, tools = files.settings, small_models()
     root = fedrag_home(settings.home) / "bank" / settings.data_key
-    return MemoryBank.open(root, tools.encoder, tools.pipeline, bridges_per_item=settings.memory.bridges_per_item)
+    return SharedMemory.open(root, tools.encoder, tools.pipeline, bridges_per_item=settings.memory.bridges_per_item)
 
 
 # --- the first run ----------------------------------------------------------------------------------

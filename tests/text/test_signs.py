@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fedrag_flwr.memory.fusion.statements import answer_key, holds
+from fedrag_flwr.memory.fusion.statement_key import answer_key, holds
 from fedrag_flwr.memory.synthesis.grounding import grounded
 from fedrag_flwr.memory.synthesis.rules import Draft
 from fedrag_flwr.text.support import is_supported

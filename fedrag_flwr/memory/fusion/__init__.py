@@ -1,1 +1,1 @@
-"""The memories of all devices as one bank: equal ones merged, floods cut, and a change costs what it touches."""
+"""The memories of all devices as one shared memory: equal ones merged, floods cut; a change costs what it touches."""

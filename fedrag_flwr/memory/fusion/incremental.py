@@ -1,197 +1,148 @@
-"""Fusing again only what a change touches: equal to `fusing.merge` over everything, without reading everything.
+"""Merging again only what a change touches: equal to `merge.merge` over everything.
 
-Whether a memory stays within its device's quota depends on those of the device that ask the same, and what becomes of
-it on those of all devices that say the same. Both are connected through near pairs, so a change reaches no further than
-the components in which something came, changed or went; those are fused again, and all others stay as they are. To
-find them, the ledger's rows of each device and each key in which something changed are read, all of them.
+Whether a memory stays within its device's quota depends on those of the device alone, and what becomes of it on those
+of its statement key alone. So a change reaches the devices and the keys in which something came, changed or went.
+What merging found of each memory is kept in a table beside the memories.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+import sqlite3
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fedrag_flwr.memory.fusion.bank_store import BankStore
-from fedrag_flwr.memory.fusion.ledger import Group, Label, Ledger, Part
-from fedrag_flwr.memory.fusion.merge import FusionRules, Words, of_one_voice, one_of, same_statements, sparse
-from fedrag_flwr.memory.fusion.nearness import Components, Neighbourhood, Pairs, sketches
-from fedrag_flwr.memory.fusion.statements import statement_key
-from fedrag_flwr.records import START, Cursor, MemoryItem
+from fedrag_flwr.memory.fusion.merge import FusionRules, Words, of_one_voice, one_of, same_statements, sparse, unit
+from fedrag_flwr.memory.fusion.statement_key import statement_key
+from fedrag_flwr.memory.store import item_rows
+from fedrag_flwr.memory.store.change import content_id
+from fedrag_flwr.memory.store.queries import LISTED, listed
+from fedrag_flwr.memory.store.schema import unpack_vectors
+from fedrag_flwr.records import MemoryItem
 
+TABLES = (
+    # `number` and `version` are those of the memory's row; `shown` is the id of what devices get for it, if anything
+    "CREATE TABLE IF NOT EXISTS statements (number INTEGER PRIMARY KEY, version INTEGER NOT NULL, id TEXT NOT NULL,"
+    " origin TEXT NOT NULL, key TEXT NOT NULL, stays INTEGER NOT NULL DEFAULT 1, shown TEXT)",
+    "CREATE INDEX IF NOT EXISTS statements_by_origin ON statements (origin, id)",
+    "CREATE INDEX IF NOT EXISTS statements_by_key ON statements (key, id)",
+)
 _AT_ONCE = 2_048
-Touched = defaultdict[str, set[int]]  # rows of parts by origin, or by key
 
 
-@dataclass(slots=True)
-class _Leaving:
-    """What parts left behind that went, changed or fell to the quota: their crowds, circles and shown memories."""
-
-    crowds: set[int] = field(default_factory=set)
-    circles: set[int] = field(default_factory=set)
-    shown: set[str] = field(default_factory=set)
-
-    def add(self, parts: Iterable[Part]) -> None:
-        for part in parts:
-            self.crowds.add(part.crowd)
-            self.circles.add(part.circle)
-            if part.shown is not None:
-                self.shown.add(part.shown)
-
-
-class Refusion:
-    """One fusion of what changed since the last, within a transaction of the ledger.
+class IncrementalMerge:
+    """One merge of what changed since the last, within a write transaction of the store of received memories.
 
     Parameters
     ----------
-    received
-        What devices share.
-    ledger
-        What the last fusion knew, which is brought up to date.
+    connection
+        Of the store of what devices share.
+    dimension
+        Length of a vector.
     rules
         When memories say the same, and how often one device may say it.
     words
         Tells what questions say.
     """
 
-    def __init__(self, received: BankStore, ledger: Ledger, rules: FusionRules, words: Words) -> None:
-        self._received = received
-        self._ledger = ledger
+    def __init__(self, connection: sqlite3.Connection, dimension: int, rules: FusionRules, words: Words) -> None:
+        self._connection = connection
+        self._dimension = dimension
         self._rules = rules
         self._words = words
-        self._leaving = _Leaving()
+        for statement in TABLES:
+            connection.execute(statement)
 
-    def made(self, since: int) -> Iterator[MemoryItem]:
-        """Memories that devices get from now on in place of what changed since a version of what was received."""
-        coming = self._read(since)
-        entering = self._crowds(coming)
-        waiting: list[list[Part]] = []
-        for circle in self._circles(entering):
-            waiting.append(circle)
-            if sum(map(len, waiting)) >= _AT_ONCE:
-                yield from self._fused(waiting)
-                waiting = []
-        yield from self._fused(waiting)
+    def clear(self) -> None:
+        """Forget what was merged, so that everything is merged anew."""
+        self._connection.execute("DELETE FROM statements")
 
-    def gone(self) -> Iterator[str]:
-        """The ids of memories that devices no longer get; known once all of `made` was read."""
-        yield from self._leaving.shown - self._ledger.shown(list(self._leaving.shown))
+    def touched(self) -> list[str]:
+        """Bring the table up to date with the memories, and give the keys whose memories are to be merged again."""
+        origins, keys = self._drop_changed()
+        for origin, key in self._add_new():
+            origins.add(origin)
+            keys.add(key)
+        for origin in sorted(origins):
+            keys.update(self._hold_to_quota(origin))
+        return sorted(keys)
 
-    def _read(self, since: int) -> Touched:
-        """Take what came, changed and went into the ledger; give the rows of what came or changed, by origin."""
-        coming: Touched = defaultdict(set)
-        self._leave(self._ledger.take_out(self._received.retracted_since(since, own=False)))
-        place: Cursor = START
-        while True:
-            said, vectors = self._received.statements(since, place, _AT_ONCE)
-            if not said:
-                return coming
-            # a row's number may have been another's that is to come again under a new one
-            self._leave(self._ledger.take_out((one.id for one in said), (one.place.row for one in said)))
-            keys = [statement_key(one.question, one.answer) for one in said]
-            parts = [
-                Part(one.place.row, one.id, one.origin, key, 0, True, 0, None)
-                for one, key in zip(said, keys, strict=True)
-            ]
-            self._ledger.put_in(parts, sketches(vectors))
-            for part in parts:
-                coming[part.origin].add(part.number)
-            place = said[-1].place
+    def made(self, keys: Sequence[str]) -> Iterator[MemoryItem]:
+        """The memories that devices get from now on of those with the keys."""
+        for start in range(0, len(keys), _AT_ONCE):
+            some = keys[start : start + _AT_ONCE]
+            rows = self._connection.execute(
+                f"SELECT key, number FROM statements WHERE stays = 1 AND key {LISTED} ORDER BY key, id", (listed(some),)
+            ).fetchall()
+            items = item_rows.items_at(self._connection, self._dimension, [number for _, number in rows])
+            shown: list[tuple[str, str]] = []
+            for _, members in groupby(zip(rows, items, strict=True), key=lambda pair: pair[0][0]):
+                for quorum in self._merged([item for _, item in members]):
+                    one = one_of(quorum, self._words)
+                    shown += [(one.id, item.id) for item in quorum]
+                    yield one
+            numbers = {item.id: number for (_, number), item in zip(rows, items, strict=True)}
+            self._connection.executemany(
+                "UPDATE statements SET shown = ? WHERE number = ?", [(made, numbers[name]) for made, name in shown]
+            )
 
-    def _leave(self, parts: Sequence[Part]) -> None:
-        self._leaving.add(parts)
+    def shown(self) -> set[str]:
+        """The ids of all merged memories and of those that are no other's."""
+        return {
+            row[0] for row in self._connection.execute("SELECT DISTINCT shown FROM statements WHERE shown NOT NULL")
+        }
 
-    def _crowds(self, coming: Touched) -> Touched:
-        """Hold each device to its quota; give the rows that come, or come back, among those that stay, by key."""
-        loose: Touched = defaultdict(set)
-        for part in self._ledger.labelled("crowd", self._leaving.crowds):
-            loose[part.origin].add(part.number)
-        entering: Touched = defaultdict(set)
-        for origin in sorted(coming.keys() | loose.keys()):
-            for crowd in self._reshaped("origin", origin, coming[origin], loose[origin]):
-                for part, stays in zip(crowd, self._within_quota(crowd), strict=True):
-                    if stays and (part.number in coming[origin] or not part.stays):
-                        entering[part.key].add(part.number)
-                    if stays != part.stays:
-                        self._leave([] if stays else [part])
-                        self._ledger.set_stays(part, stays)
-        return entering
+    def _merged(self, items: Sequence[MemoryItem]) -> Iterator[list[MemoryItem]]:
+        for group in same_statements(items, self._rules.near):
+            yield from of_one_voice(group, self._rules.near, self._words)
 
-    def _within_quota(self, crowd: Sequence[Part]) -> Sequence[bool]:
-        if len(crowd) <= self._rules.quota:
-            return [True] * len(crowd)
-        return [bool(stays) for stays in sparse(self._vectors(crowd), self._rules)]
+    def _drop_changed(self) -> tuple[set[str], set[str]]:
+        """Drop the rows whose memories changed or went, and give their devices and keys."""
+        rows = self._connection.execute(
+            "SELECT s.number, s.origin, s.key FROM statements s"
+            " LEFT JOIN items i ON i.number = s.number AND i.version = s.version WHERE i.number IS NULL"
+        ).fetchall()
+        self._connection.executemany("DELETE FROM statements WHERE number = ?", [row[:1] for row in rows])
+        return {origin for _, origin, _ in rows}, {key for _, _, key in rows}
 
-    def _circles(self, entering: Touched) -> Iterator[list[Part]]:
-        """Those that say the same, wherever one came or went."""
-        loose: Touched = defaultdict(set)
-        for part in self._ledger.labelled("circle", self._leaving.circles):
-            loose[part.key].add(part.number)
-        for key in sorted(entering.keys() | loose.keys()):
-            yield from self._reshaped("key", key, entering[key], loose[key])
+    def _add_new(self) -> Iterator[tuple[str, str]]:
+        """Add a row for each memory that has none, and give its device and key."""
+        after = 0
+        while rows := self._connection.execute(
+            "SELECT i.number, i.version, i.id, i.origin, i.question, i.answer FROM items i"
+            " LEFT JOIN statements s ON s.number = i.number WHERE s.number IS NULL AND i.number > ?"
+            " ORDER BY i.number LIMIT ?",
+            (after, _AT_ONCE),
+        ).fetchall():
+            # digests of keys, so that no words of a memory outlast it here
+            new = [(*row[:4], content_id(statement_key(*row[4:]))) for row in rows]
+            self._connection.executemany(
+                "INSERT INTO statements (number, version, id, origin, key) VALUES (?, ?, ?, ?, ?)", new
+            )
+            yield from ((origin, key) for *_, origin, key in new)
+            after = rows[-1][0]
 
-    def _reshaped(self, by: Group, value: str, coming: set[int], loose: set[int]) -> Iterator[list[Part]]:
-        """The components of an origin's crowds or a key's circles that hold a row which came or lost another."""
-        parts, sketch = self._ledger.group(by, value)
-        label: Label = "crowd" if by == "origin" else "circle"
-        if len(parts) == 1:  # as most are that are grouped by their key
-            if parts[0].number in coming | loose:
-                self._ledger.regroup(label, parts, 0)
-                yield parts
-            return
-        new, unsure = (np.array([p.number in rows for p in parts], dtype=np.bool_) for rows in (coming, loose - coming))
-        every, known = np.arange(len(parts)), _labels(parts, label) * ~(new | unsure)
-        hood = Neighbourhood(sketch, lambda rows: self._vectors([parts[row] for row in rows]), self._rules.near)
-        origins = np.unique([part.origin for part in parts], return_inverse=True)[1]
-
-        def counts(pairs: Pairs) -> NDArray[np.bool_]:
-            """A crowd is of one device, in a circle two of one device meet through another's alone."""
-            return np.asarray((origins[pairs[:, 0]] != origins[pairs[:, 1]]) | (by == "origin"), dtype=np.bool_)
-
-        components = Components(len(parts))
-        components.join(_chains(known))
-        components.settled()
-        hood.connect(every[new], every, components, counts)
-        hood.connect(every[unsure], every[unsure], components, counts)
-        found = components.settled()
-        touched = np.flatnonzero(np.isin(found, found[new | unsure]))
-        order = touched[np.argsort(found[touched], kind="stable")]
-        for rows in np.split(order, np.flatnonzero(np.diff(found[order])) + 1) if len(order) else ():
-            component = [parts[row] for row in rows]
-            self._ledger.regroup(label, component, component[0].number if len(component) > 1 else 0)
-            yield component
-
-    def _fused(self, circles: Sequence[Sequence[Part]]) -> Iterator[MemoryItem]:
-        members = [part for circle in circles for part in circle]
-        items = dict(zip((part.number for part in members), self._items(members), strict=True))
-        by_id = {part.id: part for part in members}
-        shown = []
-        for circle in circles:
-            for group in same_statements([items[part.number] for part in circle], self._rules.near):
-                for quorum in of_one_voice(group, self._rules.near, self._words):
-                    made = one_of(quorum, self._words)
-                    shown += [(by_id[item.id], made.id) for item in quorum]
-                    yield made
-        self._leaving.shown.update(part.shown for part in members if part.shown is not None)
-        self._ledger.show(shown)
-
-    def _items(self, parts: Sequence[Part]) -> list[MemoryItem]:
-        return self._received.items_at([part.number for part in parts])
-
-    def _vectors(self, parts: Sequence[Part]) -> NDArray[np.float32]:
-        return self._received.vectors_at([part.number for part in parts])
+    def _hold_to_quota(self, origin: str) -> set[str]:
+        """Say of a device's memories which stay within its quota, and give the keys in which that changed."""
+        rows = self._connection.execute(
+            "SELECT s.number, s.key, s.stays, i.vector FROM statements s JOIN items i ON i.number = s.number"
+            " WHERE s.origin = ? ORDER BY s.id",
+            (origin,),
+        ).fetchall()
+        vectors = unit(unpack_vectors([row[3] for row in rows], self._dimension))
+        stays = sparse(vectors, self._rules) if len(rows) > self._rules.quota else np.ones(len(rows), dtype=np.bool_)
+        changed = [(int(now), row[0], row[1]) for row, now in zip(rows, stays, strict=True) if bool(row[2]) != now]
+        self._connection.executemany(
+            "UPDATE statements SET stays = ?, shown = NULL WHERE number = ?", [row[:2] for row in changed]
+        )
+        return {key for *_, key in changed}
 
 
-def _labels(parts: Sequence[Part], label: Label) -> NDArray[np.int64]:
-    return np.array([part.crowd if label == "crowd" else part.circle for part in parts], dtype=np.int64)
-
-
-def _chains(labels: NDArray[np.int64]) -> Pairs:
-    """Pairs that connect all rows of one label; rows of label 0 have none."""
-    order = np.argsort(labels, kind="stable")
-    order = order[labels[order] > 0]
-    same = labels[order[1:]] == labels[order[:-1]]
-    return np.stack([order[:-1][same], order[1:][same]], axis=1)
+def counts(connection: sqlite3.Connection) -> tuple[int, int, int]:
+    """How many memories devices get, how many of these are merged, and how many received ones are over the quota."""
+    row = connection.execute(
+        "SELECT count(DISTINCT shown), count(DISTINCT CASE WHEN shown != id THEN shown END),"
+        " count(CASE WHEN stays = 0 THEN 1 END) FROM statements"
+    ).fetchone()
+    return int(row[0]), int(row[1]), int(row[2])

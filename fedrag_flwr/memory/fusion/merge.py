@@ -15,8 +15,7 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.memory.fusion.nearness import near_products, unit
-from fedrag_flwr.memory.fusion.statements import statement_key
+from fedrag_flwr.memory.fusion.statement_key import statement_key
 from fedrag_flwr.memory.store.change import FUSED, fused_id
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.text.asking import item_anchors
@@ -27,6 +26,7 @@ COMPOSED = f"-composed{FUSED}"  # ends the ids of those that it composed of two;
 MOST_EDGES = 16
 _LONGEST = 200  # characters of a reference, as the wire allows them
 _BLOCK = 512
+_SLACK = 1e-6  # a product of float32 vectors depends that much on the order of its sums
 _LEAST_TRUTH = 0.99  # cosine of an embedding with that of its own words
 _EQUAL = 1 - 1e-3  # of two vectors of equal words; what speaks for others has to pass as true wherever it is read
 
@@ -134,13 +134,24 @@ def _parts(reference: str) -> list[str]:
     return reference.split("/") if "/" in reference else [reference, ""]
 
 
+def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Rows of (n, d) at length one: a device's own may be a hundredth off it."""
+    lengths: NDArray[np.float32] = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / lengths
+
+
+def _near_products(vectors: NDArray[np.float32], others: NDArray[np.float32], near: float) -> NDArray[np.bool_]:
+    """Which of (n, d) and (m, d) unit vectors are near, (n, m)."""
+    return np.asarray(vectors @ others.T >= near - _SLACK)
+
+
 def stacked(items: Sequence[MemoryItem]) -> NDArray[np.float32]:
     """The vectors of memories, (n, d), unit rows."""
     return unit(np.stack([item.embedding for item in items]).astype(np.float32, copy=False))
 
 
 def owned(item: MemoryItem) -> MemoryItem:
-    """A memory whose hyperedges name one owner each; ids with a slash, as a bank may hold from before, go."""
+    """A memory whose hyperedges name one owner each; ids with a slash go."""
     named = (f"{owner}/{edge}" for owner, edge in references(item) if edge and "/" not in edge)
     return replace(item, hyperedges=tuple(named))
 
@@ -158,8 +169,8 @@ def sparse(vectors: NDArray[np.float32], rules: FusionRules) -> NDArray[np.bool_
     stays = np.ones(len(vectors), dtype=np.bool_)
     for start in range(0, len(vectors), _BLOCK):
         block = vectors[start : start + _BLOCK]
-        before = near_products(block, vectors[:start][stays[:start]], rules.near).sum(axis=1)
-        near, here = near_products(block, block, rules.near), stays[start : start + _BLOCK]
+        before = _near_products(block, vectors[:start][stays[:start]], rules.near).sum(axis=1)
+        near, here = _near_products(block, block, rules.near), stays[start : start + _BLOCK]
         for place in np.flatnonzero(before + near.sum(axis=1) > rules.quota):  # itself is among them
             here[place] = before[place] + np.count_nonzero(near[place, :place] & here[:place]) < rules.quota
     return stays
@@ -176,7 +187,7 @@ def same_statements(items: Sequence[MemoryItem], near: float) -> list[list[Memor
     vectors = stacked(order)
     group_of = np.full(len(order), -1)
     for start in range(0, len(order), _BLOCK):
-        close = near_products(vectors[start : start + _BLOCK], vectors, near)
+        close = _near_products(vectors[start : start + _BLOCK], vectors, near)
         for place in range(len(close)):
             middle = start + place
             if group_of[middle] >= 0:

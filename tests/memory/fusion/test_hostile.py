@@ -10,35 +10,35 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedrag_flwr.memory.fusion.bank import _APART, MemoryBank
 from fedrag_flwr.memory.fusion.merge import FUSION, FusionRules, is_as_worded, owners, references
+from fedrag_flwr.memory.fusion.shared import SharedMemory
 from fedrag_flwr.memory.quorum import Quorum
 from fedrag_flwr.memory.store.change import shared_id
-from fedrag_flwr.records import Cursor, Match, MemoryItem, ShareRequest
+from fedrag_flwr.records import Match, MemoryItem
 from fedrag_flwr.text.asking import item_anchors
-from tests.memory.fusion.test_bank import DIMENSION, item, kept, many, upload
-from tests.memory.fusion.test_fusing import turned
-from tests.memory.fusion.test_refusing import delta, open_bank
+from tests.memory.fusion.test_incremental_merge import delta, open_shared
+from tests.memory.fusion.test_merge import turned
+from tests.memory.fusion.test_shared import DIMENSION, item, kept, many, upload
 from tests.memory.store.samples import plain_item, unit_vector
 from tests.strategies.federation import small_models
 
-LIMIT = "fedrag_flwr.memory.fusion.bank.MOST_RECEIVED"
+LIMIT = "fedrag_flwr.memory.fusion.shared.MOST_RECEIVED"
 PLUMES = ("Which spacecraft found plumes on Enceladus?", "Cassini")
 ROCKET = ("Which rocket launched Cassini?", "Titan IV")
 
 
 @pytest.fixture
-def bank(tmp_path: Path) -> Iterator[MemoryBank]:
-    opened = open_bank(tmp_path / "bank", bridges=1)
+def bank(tmp_path: Path) -> Iterator[SharedMemory]:
+    opened = open_shared(tmp_path / "bank", bridges=1)
     yield opened
     opened.close()
 
 
-def made_by(bank: MemoryBank) -> list[MemoryItem]:
+def made_by(bank: SharedMemory) -> list[MemoryItem]:
     return [one for one in bank.items() if one.origin == FUSION]
 
 
-def fill(bank: MemoryBank) -> None:
+def fill(bank: SharedMemory) -> None:
     """Let devices share what becomes one merged and one composed memory."""
     bank.take(delta("a", 0, [PLUMES]))
     bank.take(delta("b", 0, [ROCKET]))
@@ -47,8 +47,8 @@ def fill(bank: MemoryBank) -> None:
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["before they are made", "after"])
-def test_no_device_takes_the_id_of_what_fusion_makes(first: bool, bank: MemoryBank, tmp_path: Path) -> None:
-    other = open_bank(tmp_path / "other", bridges=1)  # a device may tell the ids from the parts, as this bank does
+def test_no_device_takes_the_id_of_what_fusion_makes(first: bool, bank: SharedMemory, tmp_path: Path) -> None:
+    other = open_shared(tmp_path / "other", bridges=1)  # a device may tell the ids from the parts, as this bank does
     fill(other)
     other.fuse()
     before = {one.id: plain_item(one) for one in made_by(other)}
@@ -69,7 +69,7 @@ def test_no_device_takes_the_id_of_what_fusion_makes(first: bool, bank: MemoryBa
 
 
 @pytest.mark.parametrize("lie", ["vector", "anchors"])
-def test_no_device_silences_a_memory_by_what_it_sends_along_with_the_same_words(lie: str, bank: MemoryBank) -> None:
+def test_no_device_silences_a_memory_by_what_it_sends_along_with_the_same_words(lie: str, bank: SharedMemory) -> None:
     models, said = small_models(), delta("zeta", 0, [PLUMES])
     [vector], [analysis] = models.encoder.encode([PLUMES[0]]), models.pipeline.questions([PLUMES[0]])
     honest = replace(said.items[0], anchors=item_anchors(analysis, said.items[0].answer_type))
@@ -88,14 +88,14 @@ def test_no_device_silences_a_memory_by_what_it_sends_along_with_the_same_words(
 
 
 @pytest.mark.parametrize("anew", [False, True], ids=["while they are withdrawn", "in a bank that is made anew"])
-def test_no_device_occupies_the_ids_of_others(anew: bool, bank: MemoryBank, tmp_path: Path) -> None:
+def test_no_device_occupies_the_ids_of_others(anew: bool, bank: SharedMemory, tmp_path: Path) -> None:
     own = many("zeta", 3)
     told = tuple(one.id for one in own)
     bank.take(upload("zeta", *own))
     bank.fuse()
     seen = [one.id for one in bank.delta_for("alpha", "", 0).items]
     forged = [replace(item(str(n), "alpha"), id=name) for n, name in enumerate([*seen, *told])]
-    with closing(open_bank(tmp_path / "anew")) as fresh:
+    with closing(open_shared(tmp_path / "anew")) as fresh:
         at = fresh if anew else bank
         at.take(upload("zeta", version=2, since=0 if anew else 1, gone=told))
         assert at.take(upload("alpha", *forged)).refused == ()
@@ -105,38 +105,8 @@ def test_no_device_occupies_the_ids_of_others(anew: bool, bank: MemoryBank, tmp_
         assert sorted(one.id for one in at.items() if one.origin == "zeta") == sorted(seen) == sorted(kept(*own))
 
 
-def test_a_bank_from_before_ids_were_apart_asks_for_everything_again(bank: MemoryBank, tmp_path: Path) -> None:
-    old, withdrawn = many("a", 2)
-    bank._received.import_delta(upload("a", old, withdrawn), one_origin=True, snapshot=True, meta={"shared a": "g 1"})
-    bank._received.import_delta(replace(upload("a", old, version=2), next=Cursor(0, 1, 1)), one_origin=True)
-    bank.fuse()
-    with bank._received.database.writing() as connection:
-        connection.execute("DELETE FROM meta WHERE key = ?", (_APART,))
-    with closing(open_bank(tmp_path / "bank")) as again:
-        assert again.known_of("a") == ShareRequest("memories", 0)
-        again.take(upload("a", old))
-        again.fuse()
-        assert [one.id for one in again.items()] == kept(old)
-
-
-def test_a_bank_that_was_fused_in_another_form_is_fused_anew(bank: MemoryBank, tmp_path: Path) -> None:
-    fill(bank)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fedrag_flwr.memory.fusion.bank._FORM", 0)
-        patch.setattr("fedrag_flwr.memory.store.change.FUSED", "")
-        bank.fuse()
-    old = {one.id for one in made_by(bank)}
-    known = bank.delta_for("e", "", 0).version
-    bank.close()
-    again = open_bank(tmp_path / "bank", bridges=1)
-    again.fuse()
-    assert len(made_by(again)) == len(old) == 2
-    assert set(again.delta_for("e", again.id, known).retracted) == old
-    again.close()
-
-
 @pytest.mark.parametrize(("telling", "made"), [("a", 0), ("aef", 1)])
-def test_no_device_alone_takes_back_what_two_hop_memories_describe(telling: str, made: int, bank: MemoryBank) -> None:
+def test_no_device_alone_takes_back_what_two_hop_memories_describe(telling: str, made: int, bank: SharedMemory) -> None:
     for name in telling:
         bank.take(delta(name, 0, [PLUMES]))
     bank.take(delta("b", 0, [ROCKET]))
@@ -144,14 +114,14 @@ def test_no_device_alone_takes_back_what_two_hop_memories_describe(telling: str,
     assert bank.fuse().composed == made
 
 
-def test_no_device_alone_changes_what_two_hop_memories_answer(bank: MemoryBank) -> None:
+def test_no_device_alone_changes_what_two_hop_memories_answer(bank: SharedMemory) -> None:
     for name, told in (("a", PLUMES), ("b", ROCKET), ("c", ROCKET), ("evil", (ROCKET[0], "Ariane 5"))):
         bank.take(delta(name, 0, [told]))
     bank.fuse()
     assert [one.answer for one in bank.items() if one.kind == "multi-hop"] == [ROCKET[1]]
 
 
-def test_a_device_has_one_voice_whatever_it_calls_its_hyperedges(bank: MemoryBank) -> None:
+def test_a_device_has_one_voice_whatever_it_calls_its_hyperedges(bank: SharedMemory) -> None:
     for name in "xyz":
         bank.take(upload(name, item("1", name)))
     bank.take(upload("mistaken", item("1", "mistaken", answer="Bob")))
@@ -186,13 +156,13 @@ def test_no_device_moves_the_quota_by_the_length_of_its_vectors(length: float, t
         replace(one, embedding=np.float32(length) * turned(unit_vector("bell", DIMENSION), cosine))
         for one, cosine in zip(many("evil", 3), (1.0, 0.955, 0.94), strict=True)
     )
-    with closing(open_bank(tmp_path / "one", rules=FusionRules(quota=1))) as bank:
+    with closing(open_shared(tmp_path / "one", rules=FusionRules(quota=1))) as bank:
         bank.take(upload("evil", first, near))
         assert bank.fuse().over_quota == 1
-    with closing(open_bank(tmp_path / "two", rules=FusionRules(quota=1))) as bank:
+    with closing(open_shared(tmp_path / "two", rules=FusionRules(quota=1))) as bank:
         bank.take(upload("evil", first, far))
         assert bank.fuse().over_quota == 0
-    with closing(open_bank(tmp_path / "three", rules=FusionRules(near=1.0))) as bank:
+    with closing(open_shared(tmp_path / "three", rules=FusionRules(near=1.0))) as bank:
         bank.take(upload("evil", first))
         bank.take(upload("a", replace(first, id="a", origin="a")))
         assert bank.fuse().merged == 1
@@ -200,7 +170,7 @@ def test_no_device_moves_the_quota_by_the_length_of_its_vectors(length: float, t
 
 def test_one_device_leaves_room_for_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LIMIT, 10)
-    bank = open_bank(tmp_path / "bank")
+    bank = open_shared(tmp_path / "bank")
     assert bank.take(upload("evil", *many("evil", 12))).refused == ("full=10",)
     assert bank.take(upload("evil", *many("evil", 12), version=2, since=1)).refused == ("full=10",)
     assert bank.take(upload("a", *many("a", 2))).refused == ()
@@ -211,7 +181,7 @@ def test_what_found_no_room_is_asked_for_again_once_there_is_some(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LIMIT, 10)
-    bank = open_bank(tmp_path / "bank")
+    bank = open_shared(tmp_path / "bank")
     assert bank.take(upload("a", *many("a", 3))).refused == ("full=1",)
     assert bank.known_of("a").since == 1  # without room it is not asked for in vain
     bank.take(upload("a", version=2, since=1, gone=("a-00",)))

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from fedrag_flwr.device.shared_memory import bank_of, take_bank
-from fedrag_flwr.memory.fusion.bank import MemoryBank
+from fedrag_flwr.memory.fusion.shared import SharedMemory
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.records import Delta
-from tests.memory.fusion.test_bank import DIMENSION, item, open_bank, upload
+from tests.memory.fusion.test_shared import DIMENSION, item, open_shared, upload
 
 BELLS = {number: item(str(number), "a", f"Who rang bell {number}?") for number in range(1, 7)}
 
 
-def exchange(bank: MemoryBank, sent: Delta, store: MemoryStore) -> None:
+def exchange(bank: SharedMemory, sent: Delta, store: MemoryStore) -> None:
     """One round: a device's delta goes into the bank, and another device takes what it lacks of it."""
     bank.take(sent)
     bank.fuse()
@@ -26,17 +26,17 @@ def exchange(bank: MemoryBank, sent: Delta, store: MemoryStore) -> None:
 @pytest.mark.parametrize("rounds", [1, 2, 3], ids="after {} more".format)
 def test_a_device_that_knows_more_than_a_restored_bank_is_told_everything(tmp_path: Path, rounds: int) -> None:
     store = MemoryStore.open(tmp_path / "b", {"device": "b", "dimension": str(DIMENSION)})
-    bank = open_bank(tmp_path / "bank")
+    bank = open_shared(tmp_path / "bank")
     exchange(bank, upload("a", BELLS[1], BELLS[2]), store)
     bank.close()
     shutil.copytree(tmp_path / "bank", tmp_path / "backup")
-    bank = open_bank(tmp_path / "bank")
+    bank = open_shared(tmp_path / "bank")
     exchange(bank, upload("a", BELLS[3], since=1, version=2), store)
     bank.close()
     shutil.rmtree(tmp_path / "bank")
     (tmp_path / "backup").rename(tmp_path / "bank")
 
-    bank = open_bank(tmp_path / "bank")
+    bank = open_shared(tmp_path / "bank")
     assert bank.known_of("a").since == 1
     for number in range(rounds):  # the store that b has is brought up to date after the last of them only
         gone = (BELLS[1].id,) if number == 0 else ()

@@ -22,7 +22,6 @@ import pytest
 
 from fedrag_flwr.errors import StoreCorruptError, StoreError, StoreFullError, StoreLockedError, StoreMismatchError
 from fedrag_flwr.memory import Change, MemoryStore
-from fedrag_flwr.memory.fusion.bank_store import BankStore
 from fedrag_flwr.memory.store.database import FILE, write_lock
 from fedrag_flwr.memory.store.opaque import SECRET
 from fedrag_flwr.records import Cursor
@@ -425,7 +424,7 @@ def test_what_another_device_withdraws_is_in_no_file(how: str, device: Path) -> 
         assert (device / "sentence.faiss").read_bytes() == kept  # no other device's memory is in it
 
 
-@pytest.mark.parametrize("then", ["begun anew", "taken and refused", "dropped"])
+@pytest.mark.parametrize("then", ["begun anew", "taken and refused"])
 def test_pages_that_come_to_nothing_are_in_no_file(then: str, tmp_path: Path) -> None:
     unfit = replace(memory("f1", origin="b"), answer="Oswin Xqwu", embedding=np.zeros(DIMENSION, dtype=np.float32))
     place = Cursor(0, 2, 1)
@@ -434,16 +433,14 @@ def test_pages_that_come_to_nothing_are_in_no_file(then: str, tmp_path: Path) ->
         files = (path for path in (tmp_path / "bank").iterdir() if path.is_file())
         return [path.name for path in files if b"Oswin Xqwu" in path.read_bytes()]
 
-    with BankStore.open(tmp_path / "bank", IDENTITY) as store:
+    with MemoryStore.open(tmp_path / "bank", IDENTITY) as store:
         store.import_delta(replace(delta(unfit, version=2), next=place))
         assert holding()
         if then == "begun anew":
             store.import_delta(replace(delta(memory("f2", origin="b"), version=3), next=Cursor(0, 3, 1)))
-        elif then == "taken and refused":
+        else:
             last = replace(delta(memory("f2", origin="b"), version=2), after=place)
             assert store.import_delta(last).refused == ("norm=1",)
-        else:
-            store.drop_pages()
         assert holding() == []
 
 

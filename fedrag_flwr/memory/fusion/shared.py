@@ -1,22 +1,21 @@
-"""The fused bank at the server: what devices shared, and what they get of it: merged, within quotas, and composed."""
+"""The shared memory at the server: what devices shared, and what they get of it: merged, within quotas, composed."""
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from fedrag_flwr.errors import WireError
-from fedrag_flwr.memory.fusion.bank_store import BankStore
-from fedrag_flwr.memory.fusion.incremental import Refusion
-from fedrag_flwr.memory.fusion.ledger import FILE as LEDGER
-from fedrag_flwr.memory.fusion.ledger import Ledger
-from fedrag_flwr.memory.fusion.merge import FUSION, MOST_EDGES, FusionRules, Words, owned, owners
-from fedrag_flwr.memory.store.change import fused_id, shared_id
+from fedrag_flwr.memory.fusion.incremental import IncrementalMerge, counts
+from fedrag_flwr.memory.fusion.merge import COMPOSED, FUSION, MOST_EDGES, FusionRules, Words, owned, owners
+from fedrag_flwr.memory.store import MemoryStore, item_rows
+from fedrag_flwr.memory.store.change import content_id, fused_id, shared_id
 from fedrag_flwr.memory.store.imports import MOST_PAGES, PAGE_BYTES, cut
 from fedrag_flwr.memory.synthesis.composition import Composed, Composite, compose
 from fedrag_flwr.models.base import Encoder
@@ -32,18 +31,54 @@ from fedrag_flwr.records import (
 from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.base import Pipeline
 
-BANK_ID = "bank-id"
-MOST_RECEIVED = 4_000_000  # memories of all devices; of each a fifth
+SHARED_ID = "shared-id"  # meta key: the shared memory's id
+MOST_RECEIVED = 1_000_000  # memories of all devices; of each a fifth
 MOST_COMPOSED = 6_000
 MOST_COMPOSING = 50_000  # memories among which a fusion looks for two that meet
-_FORM = 7  # of what fusion makes; a bank that was made in another form is fused anew
-_MERGING = "merging"  # meta keys: merging has begun and not ended
-_COMPOSED = "composed"  # the ids of what was composed
-_COMPOSED_OF = "composed-of"  # from what
+_AT_ONCE = 1_000
+_MERGED = "merged"  # meta key in both stores: under which rules they were merged, and a mark of this merge
+_COMPOSED_OF = "composed-of"  # meta keys: from what was composed
 _REJECTED = "rejected"  # how many compositions for which reason
-_APART = "ids-apart"  # each device's memories have ids of their own; a bank from before asks for all of them again
-_SHARED = "shared apart {}"  # what was taken of a device under such ids
-_DRAWN = "drawn"  # the id from which on memories are composed, where there are more; no device knows it
+_TAKEN = "shared {}"  # what was taken of a device
+_DRAWN = "drawn"  # draws the memories that are composed, where there are more; no device knows it
+
+
+class FusedStore(MemoryStore):
+    """What devices get: memories of others that go on to others, so that retractions go on, too."""
+
+    _passes_on = True
+
+    def items_by_id(self, ids: Sequence[str]) -> list[MemoryItem]:
+        """The memories there are with the ids, sorted by id."""
+        with self._database.reading() as connection:
+            return item_rows.items(connection, self._dimension, ids=ids)
+
+    def ids(self) -> set[str]:
+        """The ids of all memories."""
+        with self._database.reading() as connection:
+            return {row[0] for row in connection.execute("SELECT id FROM items")}
+
+    def put_made(self, items: Iterable[MemoryItem], gone: Callable[[], Iterable[str]]) -> None:
+        """Put memories that fusion made, and remove others, in one step.
+
+        Parameters
+        ----------
+        items
+            Memories; what is equal to what is there is not written. Read first, a thousand at a time.
+        gone
+            Gives the ids that go, once all of `items` was read.
+        """
+        with self._database.writing() as connection:
+            writer = self._writer(connection)
+            waiting = iter(items)
+            while fresh := {item.id: item for item in islice(waiting, _AT_ONCE)}:
+                there = {item.id: item for item in item_rows.items(connection, self._dimension, ids=list(fresh))}
+                for item in fresh.values():
+                    writer.put_foreign(item, there.get(item.id))
+            writer.retract_foreign(list(gone()))
+            writer.settle()
+        if writer.removed:
+            self._forget("item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +105,7 @@ class FusionReport:
         return plain | {f"rejected_{reason}": count for reason, count in self.rejected.items()}
 
 
-class MemoryBank:
+class SharedMemory:
     """Fuses deltas of devices (FD-RAG eq. 18) and gives each device what it lacks.
 
     It lasts between runs: a device sends only what is new since its last upload, and gets only what is new since its
@@ -80,9 +115,7 @@ class MemoryBank:
     Parameters
     ----------
     received, fused
-        What devices shared, and what they get; all of it is foreign to the bank.
-    ledger
-        What fusion knows of each memory that devices shared.
+        What devices shared, and what they get; all of it is foreign to the server.
     encoder, pipeline
         Encode and analyse the questions that fusion composes, and those whose devices do not agree.
     bridges_per_item
@@ -90,16 +123,15 @@ class MemoryBank:
     rules
         When memories say the same, and how often one device may say it.
     seed
-        Chooses among more two-hop memories than the bank keeps.
+        Chooses among more two-hop memories than are kept.
     page_bytes
         Bytes of one page of what a device gets.
     """
 
     def __init__(
         self,
-        received: BankStore,
-        fused: BankStore,
-        ledger: Ledger,
+        received: MemoryStore,
+        fused: FusedStore,
         encoder: Encoder,
         pipeline: Pipeline,
         bridges_per_item: int,
@@ -109,19 +141,15 @@ class MemoryBank:
     ) -> None:
         self._received = received
         self._fused = fused
-        self._ledger = ledger
         self._encoder = encoder
         self._pipeline = pipeline
         self._bridges_per_item = bridges_per_item
         self._rules = rules
         self._seed = seed
         self._page_bytes = page_bytes
-        if fused.meta(BANK_ID) is None:
+        if fused.meta(SHARED_ID) is None:
             fused.set_meta(_DRAWN, secrets.token_hex(16))
-            fused.set_meta(BANK_ID, f"bank-{secrets.token_hex(8)}")
-        if received.meta(_APART) is None:
-            received.drop_pages()
-            received.set_meta(_APART, "yes")
+            fused.set_meta(SHARED_ID, f"shared-{secrets.token_hex(8)}")
 
     @classmethod
     def open(
@@ -135,26 +163,21 @@ class MemoryBank:
         seed: int = 0,
         page_bytes: int = PAGE_BYTES,
         most_pages: int = MOST_PAGES,
-    ) -> MemoryBank:
-        """Open the bank in a directory, or make it; a device's delta comes in at most so many pages."""
-        identity = {"device": "bank", "encoder": encoder.id, "dimension": str(encoder.dimension)}
-        received, fused = (
-            BankStore.open(root / part, identity, foreign_limit=MOST_RECEIVED, most_pages=most_pages)
-            for part in ("received", "fused")
-        )
-        ledger = Ledger(root / LEDGER)
-        return cls(
-            received, fused, ledger, encoder, pipeline, bridges_per_item, rules or FusionRules(), seed, page_bytes
-        )
+    ) -> SharedMemory:
+        """Open the shared memory in a directory, or make it; a device's delta comes in at most so many pages."""
+        identity = {"device": "server", "encoder": encoder.id, "dimension": str(encoder.dimension)}
+        received = MemoryStore.open(root / "received", identity, foreign_limit=MOST_RECEIVED, most_pages=most_pages)
+        fused = FusedStore.open(root / "fused", identity)
+        return cls(received, fused, encoder, pipeline, bridges_per_item, rules or FusionRules(), seed, page_bytes)
 
     @property
     def id(self) -> str:
-        """The bank's id; a bank that was made anew has another."""
-        return self._fused.meta(BANK_ID) or ""
+        """Its id; a shared memory that was made anew has another."""
+        return self._fused.meta(SHARED_ID) or ""
 
     @property
     def encoder_id(self) -> str:
-        """The encoder that made the vectors in the bank."""
+        """The encoder that made all vectors."""
         return self._encoder.id
 
     @property
@@ -167,7 +190,7 @@ class MemoryBank:
         return self._fused.items()
 
     def known_of(self, device: str) -> ShareRequest:
-        """What the bank has of a device: ask it with this for the rest, or for all where there is room again."""
+        """What is here of a device: ask it with this for the rest, or for all where there is room again."""
         generation, since = self._taken(device)
         since = 0 if self._received.wants_all(device) else since
         return ShareRequest("memories", since, generation, self._received.pending(device))
@@ -175,92 +198,93 @@ class MemoryBank:
     def take(self, delta: Delta) -> ImportReport:
         """Take a device's delta, or a page of it, which speaks for that device alone; the last page makes it count.
 
-        Whatever ids a device gives its memories, the bank keeps them under others, which are no other device's.
+        Whatever ids a device gives its memories, they are kept under others, which are no other device's.
 
         Raises
         ------
         WireError
-            If it goes on from a version that the bank does not have, or a page from another than the last.
+            If it goes on from a version that is not here, or a page from another than the last.
         """
         if delta.since and (delta.generation, delta.since) != self._taken(delta.origin):
-            raise WireError("the delta goes on from a version that the bank does not have", where="Delta")
-        known_now = {_SHARED.format(delta.origin): f"{delta.generation} {delta.version}"}
+            raise WireError("the delta goes on from a version that the server does not have", where="Delta")
+        known_now = {_TAKEN.format(delta.origin): f"{delta.generation} {delta.version}"}
         return self._received.import_delta(_apart(delta), one_origin=True, snapshot=delta.since == 0, meta=known_now)
 
     def fuse(self) -> FusionReport:
         """Merge what devices share, cut what floods, and compose two-hop memories over what is left."""
         self.merge()
         self.compose()
-        kept, merged, over_quota = self._ledger.counts()
+        with self._received.database.reading() as connection:
+            kept, merged, over_quota = counts(connection)
         rejected = json.loads(self._fused.meta(_REJECTED) or "{}")
         return FusionReport(kept, merged, len(self._composed_ids()), over_quota, rejected)
 
     def merge(self) -> None:
-        """Fuse what changed since the last time, and what that touches; everything where that is not known."""
-        version, held = self._received.version, self._fused.version
-        rules = f"{_FORM} {self._received.id} {self._rules.near} {self._rules.quota}"
-        with self._ledger.writing():
-            whole = bool(self._fused.meta(_MERGING)) or self._ledger.meta("rules") != rules
-            self._fused.set_meta(_MERGING, "yes")  # if this is cut, the ledger no longer fits
+        """Fuse what changed since the last time, and what that touches; everything where that is not known.
+
+        What devices get is written first. If this is cut after that, the two stores bear other marks, and the next
+        time everything is merged.
+        """
+        rules = f"{self._rules.near} {self._rules.quota} "
+        before = self._received.meta(_MERGED) or ""
+        words = Words(self._encoder.encode, self._pipeline.questions)
+        with self._received.database.writing() as connection:
+            merging = IncrementalMerge(connection, self._received.dimension, self._rules, words)
+            whole = not before.startswith(rules) or before != self._fused.meta(_MERGED)
             if whole:
-                self._ledger.clear()
-            words = Words(self._encoder.encode, self._pipeline.questions)
-            refusion = Refusion(self._received, self._ledger, self._rules, words)
-            there = set(self._fused.ids()) - self._composed_ids() if whole else set()
-            gone = self._not_shown(there) if whole else refusion.gone()
-            now = self._fused.put_made(refusion.made(int(self._ledger.meta("version") or 0)), gone)
-            if whole or now != held:
-                self._ledger.set_meta("merged", str(now))
-            self._ledger.set_meta("rules", rules)
-            self._ledger.set_meta("version", str(version))
-        self._fused.set_meta(_MERGING, "")
+                merging.clear()
+            keys = merging.touched()
+            if not keys and not whole:
+                return
+            held = self._fused.ids() - self._composed_ids()
+            self._fused.put_made(merging.made(keys), lambda: held - merging.shown())
+            mark = f"{rules}{secrets.token_hex(8)}"
+            self._fused.set_meta(_MERGED, mark)
+            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_MERGED, mark))
 
     def compose(self) -> None:
         """Compose two memories where one's answer is a name in the other's question, if any changed since last time.
 
-        Of more than `MOST_COMPOSING` memories those are looked at that follow an id which no device knows. What was
-        composed before, and is again, is neither encoded nor sent again.
+        Of more than `MOST_COMPOSING` memories some are drawn by a secret that no device knows. What was composed
+        before, and is again, is neither encoded nor sent again.
         """
-        source = f"verified {_FORM} {self._bridges_per_item} {self._seed} {self._ledger.meta('merged')}"
+        source = f"{self._bridges_per_item} {self._seed} {self._fused.meta(_MERGED)}"
         if self._fused.meta(_COMPOSED_OF) == source:
             return
         before = self._composed_ids()
-        found = self._compositions(self._parts(before)) if self._bridges_per_item else Composed()
+        found = self._compositions(self._drawn(before)) if self._bridges_per_item else Composed()
         composed = self._composed(found.composites, before)
-        now = {item.id for item in composed}
-        self._fused.set_meta(_COMPOSED, json.dumps(sorted(before | now)))
-        self._fused.put_made(composed, before - now)
-        self._fused.set_meta(_COMPOSED, json.dumps(sorted(now)))
+        self._fused.put_made(composed, lambda: before - {item.id for item in composed})
         self._fused.set_meta(_REJECTED, json.dumps(found.rejected))
         self._fused.set_meta(_COMPOSED_OF, source)
 
-    def delta_for(self, device: str, bank: str, version: int, pending: Pending = NOTHING_PENDING) -> Delta:
-        """The next page of what a device lacks that took in a bank up to a version.
+    def delta_for(self, device: str, known: str, version: int, pending: Pending = NOTHING_PENDING) -> Delta:
+        """The next page of what a device lacks that took in a shared memory up to a version.
 
-        All of it comes where that was another bank, or this one before it was put back from a backup.
+        All of it comes where that was another one, or this one before it was put back from a backup.
 
         Parameters
         ----------
         device
             The device's name; what it alone shared is left out.
-        bank, version
-            The bank that the device has, and its version.
+        known, version
+            The id of the shared memory that the device has, and its version.
         pending
             The pages that the device has beyond that.
         """
-        bank_id, newest = self.id, self.version
-        since = version if bank == bank_id and self._fused.gave_version(version) else 0
+        own, newest = self.id, self.version
+        since = version if known == own and self._fused.gave_version(version) else 0
         self._fused.give_version(newest)
         gone = self._fused.retracted_since(since, own=False) if since else []
-        after = pending.place(bank_id, since, newest)
+        after = pending.place(own, since, newest)
 
         def read(place: Cursor, most: int) -> list[tuple[Cursor, MemoryItem]]:
             return self._fused.changes(since, place, most, own=False, but=device)
 
         page = cut(gone, read, after, self._page_bytes)
         return Delta(
-            origin=bank_id,
-            generation=bank_id,
+            origin=own,
+            generation=own,
             since=since,
             version=newest,
             items=page.items,
@@ -273,24 +297,22 @@ class MemoryBank:
         """Close the stores."""
         self._received.close()
         self._fused.close()
-        self._ledger.close()
 
     def _taken(self, device: str) -> tuple[str, int]:
         """The generation and the version of a device that were taken last; "" and 0 where there are none."""
-        generation, _, since = (self._received.meta(_SHARED.format(device)) or " 0").rpartition(" ")
+        generation, _, since = (self._received.meta(_TAKEN.format(device)) or " 0").rpartition(" ")
         return generation, int(since)
 
-    def _not_shown(self, held: set[str]) -> Iterator[str]:
-        """Of what the bank held, what fusion did not make again; known once it is done."""
-        yield from held - self._ledger.all_shown()
-
     def _composed_ids(self) -> set[str]:
-        return set(json.loads(self._fused.meta(_COMPOSED) or "[]"))
+        return {name for name in self._fused.ids() if name.endswith(COMPOSED)}
 
-    def _parts(self, composed: set[str]) -> list[MemoryItem]:
+    def _drawn(self, composed: set[str]) -> list[MemoryItem]:
         """The memories of which others are composed."""
-        chosen = self._fused.ids(self._fused.meta(_DRAWN) or "", MOST_COMPOSING + len(composed))
-        return self._fused.items_by_id([item_id for item_id in chosen if item_id not in composed][:MOST_COMPOSING])
+        ids = self._fused.ids() - composed
+        if len(ids) > MOST_COMPOSING:
+            drawn = self._fused.meta(_DRAWN) or ""
+            ids = set(sorted(ids, key=lambda name: content_id(drawn, name))[:MOST_COMPOSING])
+        return self._fused.items_by_id(sorted(ids))
 
     def _compositions(self, parts: Sequence[MemoryItem]) -> Composed:
         """What is composed of memories whose hyperedges name their owners, as far as they name any."""
@@ -329,6 +351,6 @@ class MemoryBank:
 
 
 def _apart(delta: Delta) -> Delta:
-    """A device's delta under the ids of the bank; a memory without an id stays one, and is refused."""
+    """A device's delta under the ids that are kept here; a memory without an id stays one, and is refused."""
     items = tuple(replace(item, id=item.id and shared_id(delta.origin, item.id)) for item in delta.items)
     return replace(delta, items=items, retracted=tuple(shared_id(delta.origin, name) for name in delta.retracted))

@@ -11,8 +11,8 @@ import pytest
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import WireError
-from fedrag_flwr.memory.fusion.bank import MemoryBank
 from fedrag_flwr.memory.fusion.merge import FUSION, owners
+from fedrag_flwr.memory.fusion.shared import SharedMemory
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import shared_id
 from fedrag_flwr.memory.store.imports import MOST_PAGES, PAGE_BYTES, weight
@@ -41,19 +41,19 @@ def upload(origin: str, *items: MemoryItem, version: int = 1, since: int = 0, go
     return Delta(origin, since, version, items, gone, generation="g")
 
 
-def open_bank(root: Path, *, page_bytes: int = PAGE_BYTES, most_pages: int = MOST_PAGES) -> MemoryBank:
+def open_shared(root: Path, *, page_bytes: int = PAGE_BYTES, most_pages: int = MOST_PAGES) -> SharedMemory:
     models = small_models()
-    return MemoryBank.open(root, models.encoder, models.pipeline, page_bytes=page_bytes, most_pages=most_pages)
+    return SharedMemory.open(root, models.encoder, models.pipeline, page_bytes=page_bytes, most_pages=most_pages)
 
 
 @pytest.fixture
-def bank(tmp_path: Path) -> Iterator[MemoryBank]:
-    opened = open_bank(tmp_path / "bank")
+def bank(tmp_path: Path) -> Iterator[SharedMemory]:
+    opened = open_shared(tmp_path / "bank")
     yield opened
     opened.close()
 
 
-def test_what_two_devices_share_is_merged_and_comes_apart_when_one_withdraws(bank: MemoryBank) -> None:
+def test_what_two_devices_share_is_merged_and_comes_apart_when_one_withdraws(bank: SharedMemory) -> None:
     bank.take(upload("a", item("1", "a")))
     bank.take(upload("b", item("1", "b")))
     assert bank.fuse().merged == 1
@@ -73,7 +73,7 @@ def test_what_two_devices_share_is_merged_and_comes_apart_when_one_withdraws(ban
     assert (told.items, told.retracted) == ((), (both.id,))
 
 
-def test_what_a_device_withdraws_is_in_no_file_of_the_bank(bank: MemoryBank, tmp_path: Path) -> None:
+def test_what_a_device_withdraws_is_in_no_file_of_the_bank(bank: SharedMemory, tmp_path: Path) -> None:
     def holding() -> list[str]:
         files = (path for path in tmp_path.rglob("*") if path.is_file())
         return [path.name for path in files if b"oswin xqwu" in path.read_bytes().lower()]
@@ -88,7 +88,7 @@ def test_what_a_device_withdraws_is_in_no_file_of_the_bank(bank: MemoryBank, tmp
     assert holding() == []
 
 
-def test_a_fusion_that_changes_nothing_has_no_new_version(bank: MemoryBank) -> None:
+def test_a_fusion_that_changes_nothing_has_no_new_version(bank: SharedMemory) -> None:
     bank.take(upload("a", *many("a", 3)))
     bank.fuse()
     known = bank.version
@@ -100,7 +100,7 @@ def test_a_fusion_that_changes_nothing_has_no_new_version(bank: MemoryBank) -> N
 # --- pages ------------------------------------------------------------------------------------------------
 
 
-def pages_of(bank: MemoryBank, device: str, store: MemoryStore | None = None) -> list[Delta]:
+def pages_of(bank: SharedMemory, device: str, store: MemoryStore | None = None) -> list[Delta]:
     """All pages that a device gets, taken by its store if it has one."""
     found = [bank.delta_for(device, "", 0)]
     while (last := found[-1]).next != START:
@@ -130,7 +130,7 @@ def test_a_memory_weighs_what_it_adds_to_a_message() -> None:
 def test_the_pages_of_a_bank_are_small_and_hold_everything_once(per_page: int, tmp_path: Path) -> None:
     items = many("a", 20)
     size = per_page * max(weight(replace(one, id=kept(one)[0])) for one in items)
-    bank = open_bank(tmp_path / "bank", page_bytes=size)
+    bank = open_shared(tmp_path / "bank", page_bytes=size)
     bank.take(upload("a", *items))
     bank.fuse()
     device = MemoryStore.open(tmp_path / "b", {"device": "b", "dimension": str(DIMENSION)})
@@ -145,7 +145,7 @@ def test_the_pages_of_a_bank_are_small_and_hold_everything_once(per_page: int, t
 
 
 def test_retractions_travel_in_pages_too(tmp_path: Path) -> None:
-    bank = open_bank(tmp_path / "bank", page_bytes=100)
+    bank = open_shared(tmp_path / "bank", page_bytes=100)
     bank.take(upload("a", *many("a", 30)))
     bank.fuse()
     known = bank.delta_for("b", "", 0).version
@@ -163,7 +163,7 @@ def test_retractions_travel_in_pages_too(tmp_path: Path) -> None:
     bank.close()
 
 
-def test_nothing_of_a_delta_is_seen_before_its_last_page(bank: MemoryBank) -> None:
+def test_nothing_of_a_delta_is_seen_before_its_last_page(bank: SharedMemory) -> None:
     first, second, last = paged(many("a", 6), 2)
     bank.take(upload("a", item("old", "a"), version=1))
     bank.fuse()
@@ -183,10 +183,10 @@ def test_nothing_of_a_delta_is_seen_before_its_last_page(bank: MemoryBank) -> No
 def test_a_delta_that_was_cut_goes_on_after_a_restart(tmp_path: Path) -> None:
     first, second, last = paged(many("a", 6), 2)
     for page in (first, second):
-        bank = open_bank(tmp_path / "bank")
+        bank = open_shared(tmp_path / "bank")
         bank.take(page)
         bank.close()
-    bank = open_bank(tmp_path / "bank")
+    bank = open_shared(tmp_path / "bank")
     assert bank.known_of("a").pending.after == second.next
     bank.take(last)
     bank.fuse()
@@ -194,7 +194,7 @@ def test_a_delta_that_was_cut_goes_on_after_a_restart(tmp_path: Path) -> None:
     bank.close()
 
 
-def test_a_delta_that_begins_again_replaces_the_pages_before(bank: MemoryBank) -> None:
+def test_a_delta_that_begins_again_replaces_the_pages_before(bank: SharedMemory) -> None:
     bank.take(paged(many("a", 6), 2)[0])
     for page in paged([item("new", "a"), item("newer", "a", "Who sang?")], 1, version=2):
         bank.take(page)
@@ -216,7 +216,7 @@ WRONG: dict[str, Callable[[list[Delta]], list[Delta]]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_a_wrong_page_is_refused_and_changes_nothing(case: str, bank: MemoryBank) -> None:
+def test_a_wrong_page_is_refused_and_changes_nothing(case: str, bank: SharedMemory) -> None:
     bank.take(upload("a", item("old", "a")))
     *good, bad = WRONG[case](paged(many("a", 6), 2, version=2))
     for page in good:
@@ -230,7 +230,7 @@ def test_a_wrong_page_is_refused_and_changes_nothing(case: str, bank: MemoryBank
 
 
 def test_pages_without_end_are_cut_and_the_device_may_begin_again(tmp_path: Path) -> None:
-    bank = open_bank(tmp_path / "bank", most_pages=3)
+    bank = open_shared(tmp_path / "bank", most_pages=3)
     pages = paged(many("a", 10), 1)
     bank.take(pages[0])
     bank.take(pages[1])
@@ -243,7 +243,7 @@ def test_pages_without_end_are_cut_and_the_device_may_begin_again(tmp_path: Path
     bank.close()
 
 
-def test_a_page_speaks_for_its_device_alone(bank: MemoryBank) -> None:
+def test_a_page_speaks_for_its_device_alone(bank: SharedMemory) -> None:
     bank.take(upload("b", item("1", "b", "Who sang?")))
     first, last = paged([item("1", "a"), replace(item("1", "b"), answer="Eve")], 1)
     bank.take(first)
@@ -255,7 +255,7 @@ def test_a_page_speaks_for_its_device_alone(bank: MemoryBank) -> None:
     ]
 
 
-def test_a_delta_from_a_version_that_the_bank_does_not_have_is_refused(bank: MemoryBank) -> None:
+def test_a_delta_from_a_version_that_the_bank_does_not_have_is_refused(bank: SharedMemory) -> None:
     bank.take(upload("a", item("1", "a"), version=4))
     for change in ({"since": 3}, {"since": 4, "generation": "h"}):
         with pytest.raises(WireError, match="does not have"):

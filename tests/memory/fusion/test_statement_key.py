@@ -7,10 +7,10 @@ from itertools import combinations, product
 import pytest
 
 from fedrag_flwr.memory.fusion.merge import FUSION, FusionRules, merge, owners
-from fedrag_flwr.memory.fusion.statements import names_of, statement_key
+from fedrag_flwr.memory.fusion.statement_key import names_of, statement_key
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.text.lexicon import KIN, OPPOSED
-from tests.memory.fusion.test_fusing import words_of
+from tests.memory.fusion.test_merge import words_of
 from tests.strategies.federation import small_models
 
 APART = [

@@ -1,0 +1,74 @@
+"""How long does it take to find a question's best memories among up to a million?
+
+Every memory is scored, so time depends on their number, not on what they say: vectors are drawn at random, and anchors
+by Zipf's law, so that some are common. Each size runs in a process of its own.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+
+import numpy as np
+
+from fedrag_flwr.memory.matcher import Matcher
+from fedrag_flwr.processes import peak_rss_mb
+from fedrag_flwr.records import MemoryItem
+from simulations.bench.frame import Bench
+from simulations.reporting.kept_rows import Row
+
+SIZES = (10_000, 100_000, 1_000_000)
+DIMENSION = 384
+QUESTIONS = 100
+SEED = 7
+
+
+def run(bench: Bench) -> None:
+    """Ask a hundred questions, each near to one memory, over each number of memories."""
+    import pandas as pd
+
+    memory = bench.settings.memory
+    kept = bench.rows("rows", f"{memory.alpha} {memory.top_k}")
+    rows = []
+    for size in bench.sized(SIZES, SIZES[:1]):
+        bench.tell(f"{size:,} memories")
+        rows.append(kept.row(str(size), partial(_apart, size, memory.alpha, memory.top_k)))
+    bench.table("matching", pd.DataFrame(rows))
+
+
+def _apart(size: int, alpha: float, k: int) -> Row:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
+        return process.submit(measure, size, alpha, k).result()
+
+
+def measure(size: int, alpha: float, k: int) -> Row:
+    """Time questions over so many memories; milliseconds by the clock, and of the processor."""
+    rng = np.random.default_rng(SEED)
+    vectors = rng.standard_normal((size, DIMENSION), dtype=np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    anchors = [tuple({f"a{number}" for number in row}) for row in rng.zipf(1.3, (size, 4))]
+    items = [
+        MemoryItem(f"m{row:07}", "", "", "single", "NAME", (), anchors[row], vectors[row], "made-up")
+        for row in range(size)
+    ]
+    start = time.perf_counter()
+    matcher = Matcher(items, alpha)
+    opened = time.perf_counter() - start
+    clock, cpu = [], []
+    for row in rng.choice(size, QUESTIONS):
+        question = vectors[row] + 0.02 * rng.standard_normal(DIMENSION, dtype=np.float32)
+        before = time.perf_counter(), time.process_time()
+        [best, *_] = matcher.top(question, anchors[row], k)
+        clock.append(1e3 * (time.perf_counter() - before[0]))
+        cpu.append(1e3 * (time.process_time() - before[1]))
+        assert best.item.id == items[row].id
+    return {
+        "memories": size,
+        "p50 ms": round(float(np.percentile(clock, 50)), 2),
+        "p99 ms": round(float(np.percentile(clock, 99)), 2),
+        "CPU p50 ms": round(float(np.percentile(cpu, 50)), 2),
+        "open s": round(opened, 2),
+        "peak MB": round(peak_rss_mb()),
+    }
