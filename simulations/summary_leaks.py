@@ -36,8 +36,8 @@ from fedrag_flwr.knowledge_graph.summaries import (
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store.graph_store import GraphStore
 from fedrag_flwr.settings import GraphSettings
-from simulations.bench_routing_hits import build
-from simulations.fixtures.summary_world import SummaryWorld, world
+from simulations.corpora.domain_devices import DomainDevices, build
+from simulations.corpora.sentences import find_data
 from simulations.reporting.folders import out_folder
 
 _WORD = re.compile(r"\w+")
@@ -163,7 +163,7 @@ def row_of(level: str, found: Sequence[Figures]) -> dict[str, str]:
     return dict(zip(COLUMNS, cells, strict=True))
 
 
-def measured(made: SummaryWorld, name: str, most: int, read: int, seed: int) -> dict[str, list[Figures]]:
+def measured(made: DomainDevices, name: str, most: int, read: int, seed: int) -> dict[str, list[Figures]]:
     """One device's figures by level, of so many communities, and of those that the model reads."""
     with made.device(name) as device:
         found = communities(device, most, seed)
@@ -192,8 +192,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
-    made = world(arguments.set, arguments.documents, arguments.data)
-    build(made)
+    made = DomainDevices(arguments.set, arguments.documents, find_data(arguments.data))
+    build(made, print)
     figures: defaultdict[str, list[Figures]] = defaultdict(list)
     for name in made.devices:
         own = measured(made, name, arguments.communities, arguments.model, arguments.seed)

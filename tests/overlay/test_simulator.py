@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.overlay import LearningRules, WalkRules, gossip, levels_of, make_overlay
-from fedrag_flwr.overlay.simulator import Asked, Faults, Simulator
 from fedrag_flwr.records import WalkKind
+from simulations.overlay.simulator import Asked, Faults, Simulator
 
 PEERS, TOPICS, QUESTIONS = 60, 30, 600
 

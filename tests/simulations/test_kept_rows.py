@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from fedrag_flwr.evaluation.manifest import code_digest
-from simulations import bench_faults, bench_overlay_answers
-from simulations.corpora.overlay_peers_data import PeerQuestion, Peers
+from simulations import bench_faults
 from simulations.fuzz_messages import FuzzReport, go_on
 from simulations.reporting.kept_rows import KeptRows, Row
 from simulations.reporting.row_file import RowFile, this_code
@@ -59,17 +58,6 @@ def test_rows_name_the_code_and_what_it_used(tmp_path: Path) -> None:
     kept.add({"id": "a"}, {"id": "b"})
     assert kept.rows() == [{"id": "a"}, {"id": "b"}]
     assert RowFile(kept.path, this_code("model@2")).rows() == []
-
-
-def test_answers_of_walks_under_other_settings_are_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FEDRAG_HOME", str(tmp_path))
-    world = bench_overlay_answers.World("huffpost", 5, Peers({"peer-00": ()}, {}, ()))
-    asked = [(PeerQuestion("q", "Who?", "Ada Quent", "peer-00", "d", "dev"), "peer-00")]
-    row = bench_overlay_answers.Row("q", "Ada", "remote", 0.0, 1.0, 1.0, 1.0, 1.0, 0.5, {})
-    bench_overlay_answers.kept_answers(world, "flooding", 1, world.settings("flooding", 0.7)).add(asdict(row))
-    assert bench_overlay_answers.answers(world, "flooding", asked, 0.7) == [row]
-    other = bench_overlay_answers.kept_answers(world, "flooding", 1, world.settings("flooding", 0.75))
-    assert other.rows() == []
 
 
 def faults_of(out: Path) -> list[bench_faults.FaultReport]:

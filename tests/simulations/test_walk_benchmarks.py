@@ -11,15 +11,14 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from fedrag_flwr.overlay.simulator import Asked
 from fedrag_flwr.overlay.walks import WalkCount
 from fedrag_flwr.records import Answer
-from simulations.bench_overlay import STEP, so_far
-from simulations.bench_overlay_answers import World as PeerWorld
-from simulations.bench_overlay_answers import marked, table
-from simulations.bench_overlay_scale import FEW, TOPICS, World, growth, holdings, measured
-from simulations.corpora.overlay_peers_data import PEERS, Peers, read_peers
-from simulations.fixtures.kept_devices import notes_of
+from simulations.benchmarks.overlay import FEW, STEP, TOPICS, Knowledge, grown, growth, holdings, so_far
+from simulations.benchmarks.routing import option_chosen
+from simulations.benchmarks.walks import marked, summed
+from simulations.corpora.domain_data import DomainQuestion
+from simulations.corpora.overlay_peers_data import PEERS, read_peers
+from simulations.overlay.simulator import Asked
 
 
 @pytest.mark.parametrize(("power", "log_power"), [(0.5, 0.0), (1.0, 0.0), (0.0, 1.0)])
@@ -30,8 +29,8 @@ def test_exponents_are_those_of_the_numbers(power: float, log_power: float) -> N
     assert (by_size if power else by_log) == pytest.approx(power or log_power, abs=0.01)
 
 
-@pytest.mark.parametrize("world", get_args(World))
-def test_who_can_answer_holds_documents(world: World) -> None:
+@pytest.mark.parametrize("world", get_args(Knowledge))
+def test_who_can_answer_holds_documents(world: Knowledge) -> None:
     holds, able = holdings(1_000, world, np.random.default_rng(0))
     assert not (able & ~holds).any()
     assert set(able.sum(axis=0).tolist()) == {FEW} or world == "shared"
@@ -39,29 +38,15 @@ def test_who_can_answer_holds_documents(world: World) -> None:
 
 
 def test_sketch_walks_are_shorter_than_floods_in_one_network() -> None:
-    rows = {kind: measured(kind, 100, "few", 1.0) for kind in ("sketch", "flooding")}
+    rows = {kind: grown(kind, 100, "few", 1.0) for kind in ("sketch", "flooding")}
     assert float(rows["sketch"]["queried"]) < 0.3 * float(rows["flooding"]["queried"])
-    assert rows["sketch"]["hit"] == rows["flooding"]["hit"] == 100.0
+    assert rows["sketch"]["hits %"] == rows["flooding"]["hits %"] == 100.0
 
 
 def test_a_curve_is_over_all_questions_so_far() -> None:
     queried = [9] * STEP + [3] * STEP + [6] * (STEP // 2)
     runs = [[Asked(WalkCount(1, count + more, 2, True), 0, False) for count in queried] for more in (-1, 1)]
     assert so_far(runs) == [9.0, 6.0, 6.0]
-
-
-def test_what_walks_of_one_system_taught_is_forgotten_for_it_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FEDRAG_HOME", str(tmp_path))
-    world = PeerWorld("huffpost", 5, Peers({}, {}, ()))
-    peer = world.root / "home" / "devices" / "data" / "peer-00"
-    peer.mkdir(parents=True)
-    own, other = (peer / notes_of(walker) for walker in ("answers-topic-walk-40", "answers-random-walk-40"))
-    for notes in (own, other):
-        notes.touch()
-    world.forget_walks("answers-topic-walk-40")
-    assert (own.exists(), other.exists()) == (False, True)
 
 
 def test_categories_are_cut_into_twenty_peers_and_questions_know_their_owner(tmp_path: Path) -> None:
@@ -83,7 +68,15 @@ def test_categories_are_cut_into_twenty_peers_and_questions_know_their_owner(tmp
 
 
 def test_marks_count_words_on_both_sides() -> None:
-    row = marked(Answer("q", "Ada Quent and more", "remote", 0.5), "Ada Quent", {"hops": 1.0})
-    assert (row.em, row.precision, row.recall, row.acc) == (0.0, 0.5, 1.0, 1.0)
-    assert row.f1 == pytest.approx(2 / 3)
-    assert "| CRAG | - | - | - | - | 0.0 | 66.7 | 50.0 | 100.0 |" in table({"CRAG": [row]})[-1]
+    row = marked(Answer("q", "Ada Quent and more", "remote", 0.5), "Ada Quent")
+    assert (row["EM"], row["precision"], row["recall"], row["ACC"]) == (0.0, 0.5, 1.0, 1.0)
+    assert row["F1"] == pytest.approx(2 / 3)
+    means = summed("CRAG", [row | {"hops": 1.0, "queried": 1.0, "wire": 1.0, "hits": 1.0}])
+    assert (means["F1"], math.isnan(means["hops"])) == (66.67, True)
+
+
+@pytest.mark.parametrize(("text", "right"), [("It was Odile Varro.", 1.0), ("Jonas Keel", 0.0), ("salt", 0.0)])
+def test_of_options_the_one_that_is_most_like_the_answer_counts(text: str, right: float) -> None:
+    asked = DomainQuestion("q", "Who?", "Odile Varro", "bridges", "d", "dev", ("Jonas Keel", "Odile Varro"))
+    assert option_chosen(text, asked) == right
+    assert option_chosen(text, DomainQuestion("q", "Who?", "Odile Varro", "bridges", "d", "dev")) is None

@@ -1,0 +1,295 @@
+"""What do the three tiers of caches save, and what does prefetching cost (HyFedRAG figs. 5 and 6)?
+
+A random walk with restart, dwell and session memory over a graph of records and the entities that they share gives 100
+warm-up and 500 test requests (HyFedRAG 4.3). Records are rows of Synthea's tables as text, as an SQLite database and as
+a graph, each with a question that it answers. After each request the inputs of the records one hop away are prepared,
+and some answers to records two hops away; that time is counted apart, as nobody waits for it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from fedrag_flwr.caching import AssociationGraph
+from fedrag_flwr.caching.fusion import FusionCaches
+from fedrag_flwr.caching.report import Reporter
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.loaded_models import Models, load_models
+from fedrag_flwr.models.reranker import LateInteractionReranker
+from fedrag_flwr.records import Answer, AskedQuestion, EvidenceUnit, HitsRequest, Question
+from fedrag_flwr.settings import Settings, fedrag_home
+from fedrag_flwr.sources.base import SearchableSource
+from fedrag_flwr.sources.graph.source import GraphSource
+from fedrag_flwr.sources.source_search import SearchTools
+from fedrag_flwr.sources.sql.source import SqlSource
+from fedrag_flwr.sources.text_search import TextSearch
+from simulations.bench.frame import Bench
+from simulations.bench.plan import named
+from simulations.bench_sources import Listed
+from simulations.corpora.synthea import RecordQuestion, questions_of, read_synthea, write_database, write_graph
+
+KINDS = ("text", "sql", "graph")
+WARM_UP, SEED = 100, 7
+RESTART, DWELL, MEMORY = 0.15, 0.25, 0.2  # of a request; else it goes on to a neighbour
+REMEMBERED = 5  # records that a session goes back to
+EVERY = 10  # test requests of which one is also served without caches
+REASONS = ("asked before", "one-hop input", "answer within two hops")
+PREFETCHING = (  # name, whether inputs one hop away are made, and answers after each request
+    ("none", False, 0),
+    ("one-hop inputs", True, 0),
+    *((f"and {count} answers within two hops", True, count) for count in (1, 2, 4, 8)),
+)
+DEVICE = "ward"
+
+
+def run(
+    bench: Bench,
+    kinds: Annotated[str, typer.Option(help="Sources to serve: text, sql, graph; none: only hit rates.")] = "sql,graph",
+    each: Annotated[int, typer.Option(help="Questions of each kind and split.")] = 25,
+    rows: Annotated[int, typer.Option(help="Rows of each table that are searched.")] = 1_200,
+    requests: Annotated[int, typer.Option(help="Test requests, after the warm-up.")] = 500,
+) -> None:
+    """Show hit rates with more and less prefetching, then latency with caches and without."""
+    from pandas import DataFrame
+
+    settings = Settings.from_config(
+        {"models.generation-cache": False, "privacy.operators": "erasure, presidio", **bench.changes}
+    )
+    tables = read_synthea(bench.data() / "synthea_112.tar.gz")
+    each, requests = bench.sized(each, 2), bench.sized(requests, 10)
+    questions = questions_of(tables, each, SEED)
+    found = [
+        rates(bench.out, settings, questions, requests, *how) for how in bench.sized(PREFETCHING, PREFETCHING[-1:])
+    ]
+    bench.table("rates", DataFrame(found).round(1))
+    wanted = named(bench.sized("" if kinds == "none" else kinds, "sql"), KINDS, "kind")
+    if not wanted:
+        return
+    tools = load_models(settings.models, fedrag_home(settings.home))
+    opened = sources(tables, questions, bench.out, tools, bench.sized(rows, 20))
+    kept = bench.rows("served", tools.generator_id, f"{each} {rows} {requests} {settings.flat()}")
+    served = [
+        dict(kept.row(kind, lambda k=kind: latency(bench, k, opened[k], settings, tools, questions, requests)))  # type: ignore[misc]
+        for kind in wanted
+    ]
+    bench.table("latency", DataFrame(served).round(3))
+
+
+@dataclass(slots=True)
+class Result:
+    """What the requests of a walk met. Seconds are lists, one for each request."""
+
+    distinct: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    ready: int = 0  # requests whose answer was there
+    seconds: list[float] = field(default_factory=list)
+    without: list[float] = field(default_factory=list)
+    prefetch_seconds: float = 0.0
+    prefetched_inputs: int = 0
+    prefetched_answers: int = 0
+    unused_answers: int = 0
+
+    def shares(self) -> dict[str, float]:
+        """Requests by what had been there and why, in per cent."""
+        count = sum(self.reasons.values())
+        shares = {why: 100 * self.reasons[why] / count for why in REASONS}
+        return {**shares, "total": sum(shares.values()), "answer ready": 100 * self.ready / count}
+
+
+def rates(
+    out: Path,
+    settings: Settings,
+    questions: Sequence[RecordQuestion],
+    requests: int,
+    name: str,
+    inputs: bool,
+    answers: int,
+) -> dict[str, Any]:
+    """Hit rates over tiers whose inputs and answers are empty."""
+    shutil.rmtree(out / "rates", ignore_errors=True)
+    one = measure(Tiers(out / "rates", settings), questions, requests, answers, inputs=inputs)
+    made = {"inputs made": one.prefetched_inputs, "answers": one.prefetched_answers, "never used": one.unused_answers}
+    return {"prefetching": name, "records asked for": one.distinct, "of": len(questions), **one.shares(), **made}
+
+
+def latency(
+    bench: Bench,
+    kind: str,
+    source: SearchableSource,
+    settings: Settings,
+    tools: Models,
+    questions: Sequence[RecordQuestion],
+    requests: int,
+) -> dict[str, Any]:
+    """Seconds of a request to a device over a source and its server, with the caches and without."""
+    shutil.rmtree(bench.out / kind, ignore_errors=True)
+    one = measure(Served(source, bench.out / kind, settings, tools), questions, requests, answers=2)
+    with_caches, without = float(np.mean(one.seconds)), float(np.mean(one.without))
+    return {
+        "source": kind,
+        **one.shares(),
+        "s with": with_caches,
+        "s without": without,
+        "times": without / with_caches,
+        "prefetch, s a request": one.prefetch_seconds / (WARM_UP + requests),
+        "answers prefetched": one.prefetched_answers,
+        "never used": one.unused_answers,
+    }
+
+
+def walk(graph: AssociationGraph, records: Sequence[str], draw: np.random.Generator) -> Iterator[str]:
+    """Requests for records without end; a session begins anew at a record that has the more neighbours the likelier."""
+    degrees = np.array([1.0 + len(graph.adjacent[record]) for record in records])
+    session: list[str] = []
+    while True:
+        drawn = draw.random()
+        near = graph.adjacent[session[-1]] if session else ()
+        if not session or drawn < RESTART:
+            session = [str(draw.choice(records, p=degrees / degrees.sum()))]
+        elif drawn < RESTART + DWELL:
+            session.append(session[-1])
+        elif drawn < RESTART + DWELL + MEMORY or not near:
+            session.append(str(draw.choice(session[-REMEMBERED:])))
+        else:
+            weights = np.array([weight for _, weight in near])
+            session.append(str(draw.choice([name for name, _ in near], p=weights / weights.sum())))
+        yield session[-1]
+
+
+def measure(
+    tiers: Tiers, questions: Sequence[RecordQuestion], requests: int, answers: int, *, inputs: bool = True
+) -> Result:
+    """Serve all requests of a walk, prefetching after each."""
+    by_id = {question.id: question for question in questions}
+    graph = AssociationGraph.of({question.id: question.told for question in questions})
+    visits = walk(graph, sorted(by_id), np.random.default_rng(SEED))
+    result, reason, asked, foreseen = Result(), dict[str, str](), set[str](), set[str]()
+    tiers.anew(questions[0])  # models and indexes are loaded
+    for number in range(WARM_UP + requests):
+        record = next(visits)
+        question, tested = by_id[record], number >= WARM_UP
+        if tested:
+            result.ready += tiers.deepest(question) == "answer"
+            result.reasons[reason.get(record, "nothing")] += 1
+        start = time.perf_counter()
+        tiers.answer(question)
+        seconds = time.perf_counter() - start
+        asked.add(record)
+        reason[record] = "asked before"
+        start = time.perf_counter()
+        for name in graph.neighbours(record) if inputs else ():
+            if tiers.deepest(by_id[name]) == "nothing":
+                tiers.input(by_id[name])
+                reason.setdefault(name, "one-hop input")
+                result.prefetched_inputs += 1
+        far = [name for name in graph.neighbours(record, hops=2) if tiers.deepest(by_id[name]) != "answer"]
+        for name in far[:answers]:
+            tiers.answer(by_id[name])
+            foreseen.add(name)
+            reason[name] = "answer within two hops"
+            result.prefetched_answers += 1
+        result.prefetch_seconds += time.perf_counter() - start
+        if tested:
+            result.seconds.append(seconds)
+            if number % EVERY == 0:
+                start = time.perf_counter()
+                tiers.anew(question)
+                result.without.append(time.perf_counter() - start)
+    result.distinct, result.unused_answers = len(asked), len(foreseen - asked)
+    return result
+
+
+class Tiers:
+    """The server's tiers over something that makes inputs and answers; here both are empty, which shows rates."""
+
+    versions: Mapping[str, str] = {DEVICE: "1"}
+
+    def __init__(self, root: Path, settings: Settings) -> None:
+        self.caches = FusionCaches(root / "server", settings.caching)
+
+    def input(self, question: RecordQuestion) -> tuple[EvidenceUnit, ...]:
+        """What the model reads for a question, from its tier or made anew and kept there."""
+        if (units := self.caches.input(question.text, self.versions)) is None:
+            units = self.made(question)
+            self.caches.keep_input(question.text, units, self.versions)
+        return units
+
+    def answer(self, question: RecordQuestion) -> None:
+        """Serve a question through all tiers."""
+        if self.caches.answer(question.text, self.versions) is None:
+            self.caches.keep_answer(question.text, self.written(question, self.input(question)), self.versions)
+
+    def anew(self, question: RecordQuestion) -> None:
+        """Serve a question as if there were no cache."""
+        self.written(question, self.made(question))
+
+    def deepest(self, question: RecordQuestion) -> str:
+        """The tier that has most of a question's answer."""
+        if self.caches.knows(question.text, self.versions):
+            return "answer"
+        held = self.caches.inputs.holds(self.caches.key(question.text), self.versions)
+        return "input" if held else "nothing"
+
+    def made(self, question: RecordQuestion) -> tuple[EvidenceUnit, ...]:
+        """Make an input."""
+        return ()
+
+    def written(self, question: RecordQuestion, units: Sequence[EvidenceUnit]) -> Answer:
+        """Write an answer."""
+        return Answer(question.id, "", "abstained", 0.0)
+
+
+class Served(Tiers):
+    """One device over one source, and the server that answers from what it says."""
+
+    def __init__(self, source: SearchableSource, root: Path, settings: Settings, tools: Models) -> None:
+        super().__init__(root, settings)
+        self.device = EdgeDevice(DEVICE, None, root / "device", settings, tools)
+        vars(self.device.sources)["sources"] = (source,)  # in place of what would be opened by name
+        self.reporter = Reporter.of(settings, tools, "extractive")
+        self._records = settings.hybrid.records
+        self.versions = {DEVICE: self.device.summaries.answer(HitsRequest(())).version}
+
+    def anew(self, question: RecordQuestion) -> None:
+        """Serve a question as if there were no cache, at the device neither."""
+        self.device.summaries.forget()
+        super().anew(question)
+
+    def made(self, question: RecordQuestion) -> tuple[EvidenceUnit, ...]:
+        """What the device says to a question, as the model reads it."""
+        request = HitsRequest((AskedQuestion(question.id, question.text),), self._records)
+        batch = self.device.summaries.answer(request)
+        self.versions = {DEVICE: batch.version}
+        return self.reporter.input(question.text, batch.summaries[0].units)
+
+    def written(self, question: RecordQuestion, units: Sequence[EvidenceUnit]) -> Answer:
+        """The server's answer."""
+        return self.reporter.answer(Question(question.id, question.text, DEVICE), units)
+
+
+def sources(
+    tables: Mapping[str, list[dict[str, str]]],
+    questions: Sequence[RecordQuestion],
+    out: Path,
+    models: Models,
+    most: int,
+) -> dict[str, SearchableSource]:
+    """At most so many rows of each table in three forms, those that are asked for first."""
+    tools = SearchTools(models.encoder, models.pipeline, LateInteractionReranker(models.encoder))
+    asked = {question.id.partition(":")[2] for question in questions}
+    held = {
+        name: sorted(rows, key=lambda row: row["Id"] not in asked)[:most] if name != "patients" else rows
+        for name, rows in tables.items()
+    }
+    sql = SqlSource(write_database(held, out / "records.db"), tools)
+    graph = GraphSource(write_graph(held, out / "records.lbug"), tools)
+    return {"text": TextSearch(Listed(sql.read().documents), tools), "sql": sql, "graph": graph}

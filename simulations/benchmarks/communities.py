@@ -1,0 +1,132 @@
+"""How fast and how good is the cut of a million edges, and the search among a million summaries?
+
+The graph is a planted partition with communities of sizes from 20 to 200 and three edges in four inside. Modularity
+stands beside Louvain's (networkx, on a tenth of the graph) and, where it is installed, igraph's Leiden. Summaries are
+unit vectors around 20,000 centres; questions lie as far from a centre as summaries do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from fedrag_flwr.knowledge_graph.communities import CutSettings, cut, leiden, modularity
+from fedrag_flwr.knowledge_graph.routing import SummaryIndex
+from simulations.bench.frame import Bench
+
+DIMENSION, CENTRES, DEVICES, QUESTIONS, SEED = 384, 20_000, 1_000, 500, 7
+Edges = dict[tuple[str, str], float]
+
+
+def run(
+    bench: Bench,
+    edges: Annotated[int, typer.Option(help="Edges drawn for the graph; 0: no cut.")] = 1_000_000,
+    summaries: Annotated[int, typer.Option(help="Summaries; 0: no search.")] = 1_000_000,
+) -> None:
+    """Cut a planted graph, and route questions among made-up summaries."""
+    from pandas import DataFrame
+
+    if edges:
+        bench.table("cut", DataFrame(cuts(bench.sized(edges, 20_000))))
+    if summaries:
+        bench.table("search", DataFrame([search(bench.sized(summaries, 5_000))]))
+
+
+def planted(count: int, rng: np.random.Generator) -> Edges:
+    """A graph of about so many edges with communities in it."""
+    sizes = rng.integers(20, 201, size=max(2, count // 550))
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    vertices = int(starts[-1])
+    inside = int(0.75 * count)
+    block = rng.integers(0, len(sizes), size=inside)
+    pairs = starts[block][:, None] + (rng.random((inside, 2)) * sizes[block][:, None]).astype(np.int64)
+    outside = rng.integers(0, vertices, size=(count - inside, 2))
+    every = np.sort(np.concatenate([pairs, outside]), axis=1)
+    every = np.unique(every[every[:, 0] != every[:, 1]], axis=0)
+    return {(f"{one:07d}", f"{other:07d}"): 1.0 for one, other in every.tolist()}
+
+
+def cuts(count: int) -> list[dict[str, Any]]:
+    """Time and quality of the cut, alone, with the limits on size, and of other libraries."""
+    rng = np.random.default_rng(SEED)
+    whole, part = planted(count, rng), planted(max(1_000, count // 10), rng)
+    free, vectors = (
+        CutSettings(most=10**9, least=1, seed=SEED),
+        {name: np.zeros(4, np.float32) for e in whole for name in e},
+    )
+    rows = [
+        timed("Leiden, a tenth", part, lambda: leiden(part, free)),
+        timed("Leiden, whole", whole, lambda: leiden(whole, free)),
+        timed("networkx Louvain, a tenth", part, lambda: _louvain(part)),
+    ]
+    if find_spec("igraph") is not None:
+        rows.append(timed("igraph Leiden, whole", whole, lambda: _igraph(whole, free.iterations)))
+    return [*rows, timed("with limits 6 to 60, whole", whole, lambda: cut(whole, vectors, CutSettings(seed=SEED)))]
+
+
+def timed(name: str, edges: Edges, made: Callable[[], dict[str, int]]) -> dict[str, Any]:
+    """One cut's row."""
+    start = time.perf_counter()
+    found = made()
+    seconds = round(time.perf_counter() - start, 1)
+    counts = {"edges": len(edges), "communities": len(set(found.values()))}
+    return {"cut": name, **counts, "modularity": round(modularity(edges, found), 4), "seconds": seconds}
+
+
+def _louvain(edges: Edges) -> dict[str, int]:
+    import networkx as nx
+
+    groups = nx.community.louvain_communities(nx.Graph(list(edges)), seed=SEED)
+    return {name: number for number, names in enumerate(groups) for name in names}
+
+
+def _igraph(edges: Edges, cycles: int) -> dict[str, int]:
+    import random
+
+    import igraph
+
+    graph = igraph.Graph.TupleList(edges, directed=False)
+    random.seed(SEED)
+    igraph.set_random_number_generator(random)
+    found = graph.community_leiden(objective_function="modularity", n_iterations=cycles)
+    return dict(zip(graph.vs["name"], found.membership, strict=True))
+
+
+def search(count: int) -> dict[str, Any]:
+    """Seconds, memory and agreement with a full scan of a search among so many summaries."""
+    rng = np.random.default_rng(SEED)
+    centres = rng.normal(size=(CENTRES, DIMENSION)).astype(np.float32)
+    vectors, asked = _around(centres, count, rng), _around(centres, QUESTIONS, rng)
+    start = time.perf_counter()
+    names = [f"s{row}" for row in range(count)]
+    index = SummaryIndex(names, [f"device-{row % DEVICES}" for row in range(count)], vectors, SEED)
+    made = time.perf_counter() - start
+    seconds, same = [], []
+    for question in asked:
+        start = time.perf_counter()
+        index.route(question, 5, 1)
+        seconds.append(time.perf_counter() - start)
+        same.append(names[int(np.argmax(vectors @ question))] in {hit.id for hit in index.nearest(question, 5)})
+    return {
+        "summaries": count,
+        "build seconds": round(made, 1),
+        "index MB": round(index.bytes / 1e6),
+        "ms a question": round(1e3 * float(np.mean(seconds)), 2),
+        "p95 ms": round(1e3 * float(np.quantile(seconds, 0.95)), 2),
+        "nearest among the five, %": round(100 * float(np.mean(same)), 1),
+    }
+
+
+def _around(centres: NDArray[np.float32], count: int, rng: np.random.Generator) -> NDArray[np.float32]:
+    found: NDArray[np.float32] = centres[rng.integers(0, len(centres), size=count)]
+    for start in range(0, count, 100_000):
+        part = found[start : start + 100_000]
+        part += 0.8 * rng.standard_normal(size=part.shape, dtype=np.float32)
+        part /= np.linalg.norm(part, axis=1, keepdims=True)
+    return found

@@ -1,0 +1,371 @@
+"""How many peers does a walk query, does it find who knows, and how does that grow (DRAG table 1, figs. 2 to 5, 7)?
+
+Networks without messages. MMLU's 57 subjects lie with 20 to 100 peers, each size drawn three times; walks of one draw
+share network and holdings. Growth from 100 to 100,000 peers is over made-up knowledge, so that only the network grows.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import resource
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, get_args
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from fedrag_flwr.overlay import LearningRules, Topics, WalkRules, gossip, make_overlay, noisy_sketch
+from fedrag_flwr.overlay.learning import Floats, Values, first_centroids, moved, topic_counts, topic_sums
+from fedrag_flwr.overlay.sketches import counts_of
+from fedrag_flwr.records import WalkKind
+from simulations.bench.frame import Bench
+from simulations.bench.plan import named
+from simulations.overlay.mmlu import (
+    EPSILON,
+    FANOUT,
+    GOSSIP_ROUNDS,
+    QUESTIONS,
+    THRESHOLD,
+    Means,
+    MmluPeers,
+    SubjectKnowledge,
+    ask_all,
+)
+from simulations.overlay.simulator import Asked, Faults, Simulator
+
+SIZES, FEW_SIZES = (20, 40, 60, 80, 100), (20, 60, 100)
+KINDS: tuple[WalkKind, ...] = ("topic", "sketch", "random", "flooding")
+SEEDS = (0, 1, 2)
+VARIED: dict[str, tuple[WalkKind, tuple[float, ...]]] = {  # over one draw of each of few sizes, and fewer questions
+    "epsilon": ("sketch", (0.1, 0.3, 1.0, 3.0, math.inf)),
+    "connectivity": ("topic", (2, 4, 6, 8)),
+    "fanout": ("topic", (2, 4, 6, 8)),
+}
+LESS_QUESTIONS = 2_000
+STEP = 500  # questions between the points of a curve
+FAULTS = ((0.0, 0.0), (0.1, 0.0), (0.3, 0.0), (0.5, 0.0), (0.0, 0.1), (0.0, 0.3))  # shares of dead peers and of liars
+STORES = ((1.0, "S"), (0.7, "S"), (0.5, "S"), (0.7, "T"), (0.5, "T"))  # share of all rows (S) or subjects (T)
+LEARNT = ((32, 0, 0.0), (32, 5, 0.0), (64, 5, 0.0), (128, 5, 0.0), (200, 5, 0.0), (64, 5, 0.02), (64, 5, 0.1))
+TOPICS, DOCUMENTS, FEW, EACH = 64, 200, 5, 3  # of the made-up knowledge
+Knowledge = Literal["few", "shared", "hidden"]
+Row = dict[str, Any]
+
+
+def run(
+    bench: Bench,
+    tables: Annotated[str, typer.Option(help="Of walks, varied, faults, stores, topics, scale; all without it.")] = "",
+    most: Annotated[int, typer.Option(help="Peers of the largest made-up network.")] = 100_000,
+) -> None:
+    """Let questions walk, and count whom they query; print a table of each kind."""
+    every: dict[str, Callable[[], None]] = {
+        "walks": lambda: walks(bench),
+        "varied": lambda: varied(bench),
+        "faults": lambda: faults(bench),
+        "stores": lambda: stores(bench),
+        "topics": lambda: topics(bench),
+        "scale": lambda: scale(bench, bench.sized(most, 100)),
+    }
+    for name in named(tables or ",".join(every), tuple(every), "table"):
+        every[name]()
+
+
+def _peers(bench: Bench, every: int = 1) -> MmluPeers:
+    return MmluPeers(bench.data(), bench.sized(every, 60))
+
+
+def walks(bench: Bench) -> None:
+    """All walks at all sizes (table 1, figure 3), and how a topic walk shortens with questions (figure 4)."""
+    from pandas import DataFrame, Index
+
+    world, kept, rows = _peers(bench), bench.rows("walks"), []
+    for peers in bench.sized(SIZES, (20,)):
+        found: list[Row] = [
+            {"peers": peers, "walk": kind, **kept.row(f"{kind} {peers}", lambda k=kind, n=peers: measured(world, k, n))}  # type: ignore[misc]
+            for kind in KINDS
+        ]
+        rows += [{**row, "of flooding %": 100 * row["queried"] / found[-1]["queried"]} for row in found]
+    table = DataFrame(rows)
+    curves = {f"{row['peers']} peers": json.loads(row["so far"]) for row in rows if row["walk"] == "topic"}
+    across = Index([STEP * (place + 1) for place in range(len(next(iter(curves.values()))))])
+    bench.table("walks", table.drop(columns="so far").round(2))
+    bench.chart("convergence", DataFrame(curves, across), "questions", "peers queried a question so far, topic walk")
+
+
+def measured(
+    world: MmluPeers,
+    kind: WalkKind,
+    peers: int,
+    questions: int = QUESTIONS,
+    seeds: Iterable[int] = SEEDS,
+    **changed: Any,
+) -> Row:
+    """Means over all questions and draws, over the first 500 and the last 500, and over all so far in steps of 500."""
+    runs: list[list[Asked]] = []
+    right = []
+    for seed in seeds:
+        simulator = world.simulator(kind, peers, seed=seed, **changed)
+        runs.append(ask_all(simulator, questions, seed))
+        assert isinstance(simulator.knowledge, SubjectKnowledge)
+        held, subject = simulator.knowledge.of, world.rows.subject[world.chosen]
+        right.append(np.mean([subject[row] in held.get(one.answered_by, ()) for row, one in enumerate(runs[-1])]))
+    every = Means.of([one for one_run in runs for one in one_run])
+    return {
+        "hops": every.hops,
+        "queried": every.queried,
+        "on the wire": every.wire,
+        "hits %": every.hit,
+        "right %": 100 * float(np.mean(right)),
+        "first 500": Means.of([one for one_run in runs for one in one_run[:STEP]]).queried,
+        "last 500": Means.of([one for one_run in runs for one in one_run[-STEP:]]).queried,
+        "between draws": float(np.std([Means.of(one_run).queried for one_run in runs])),
+        "so far": json.dumps([round(value, 2) for value in so_far(runs)]),
+    }
+
+
+def so_far(runs: Sequence[Sequence[Asked]]) -> list[float]:
+    """Peers queried a question, over all questions so far, in steps of 500."""
+    ends = range(STEP, len(runs[0]) + STEP, STEP)
+    return [Means.of([one for one_run in runs for one in one_run[:end]]).queried for end in ends]
+
+
+def varied(bench: Bench) -> None:
+    """Noise of sketches, connectivity (figure 5) and k (figure 7), one at a time."""
+    from pandas import DataFrame
+
+    world, kept, rows = _peers(bench), bench.rows("varied"), []
+    for name, (kind, values) in VARIED.items():
+        for value in bench.sized(values, values[:1]):
+            for peers in bench.sized(FEW_SIZES, (20,)):
+                change = {name: value if name == "epsilon" else int(value)}
+                found = kept.row(
+                    f"{name} {value:g} {peers}",
+                    lambda k=kind, n=peers, c=change: measured(world, k, n, LESS_QUESTIONS, SEEDS[:1], **c),  # type: ignore[misc]
+                )
+                rows.append({"varied": name, "value": value, "walk": kind, "peers": peers, **found})
+    bench.table("varied", DataFrame(rows)[["varied", "value", "walk", "peers", "queried", "hits %"]].round(2))
+
+
+# --- faults and incomplete stores -----------------------------------------------------------------
+
+
+def faults(bench: Bench) -> None:
+    """Dead peers never answer; liars claim everything, in sketches too. Home sees half of their junk for what it is."""
+    from pandas import DataFrame
+
+    world, kept, rows = _peers(bench), bench.rows("faults"), []
+    for dead, liars in bench.sized(FAULTS, FAULTS[-1:]):
+        for kind in ("topic", "sketch", "flooding"):
+            for reputation in (True, False) if kind != "flooding" and (dead or liars) else (True,):
+                found = kept.row(
+                    f"{kind} dead={dead} liars={liars} reputation={reputation}",
+                    lambda k=kind, d=dead, n=liars, r=reputation: faulty(world, k, d, n, r),  # type: ignore[misc]
+                )
+                what = {"dead %": 100 * dead, "liars %": 100 * liars, "walk": kind, "reputation": str(reputation)}
+                rows.append({**what, **found})
+    bench.table("faults", DataFrame(rows).round(2))
+
+
+def faulty(world: MmluPeers, kind: WalkKind, dead: float, liars: float, reputation: bool) -> Row:
+    """Ask 100 peers of which some are dead or liars; means over all questions, in per cent where shares."""
+    draw = np.random.default_rng(11).permutation(100)
+    bad = frozenset(int(peer) for peer in draw[: round(100 * (dead + liars))])
+    wrong = Faults(dead=bad if dead else frozenset(), liars=bad if liars else frozenset())
+    simulator = world.simulator(kind, 100, faults=wrong, learning=LearningRules(reputation=reputation))
+    asked = ask_all(simulator, LESS_QUESTIONS)
+    assert isinstance(simulator.knowledge, SubjectKnowledge)
+    honest = [subject for peer, held in simulator.knowledge.of.items() if peer not in bad for subject in held]
+    there = simulator.knowledge.best[: len(asked)][:, honest].max(axis=1) >= THRESHOLD
+    means, last = Means.of(asked), Means.of(asked[-STEP:])
+    return {
+        "queried": means.queried,
+        "on the wire": means.wire,
+        "answered %": means.hit - means.junk,
+        "honest peers know %": 100 * float(there.mean()),
+        "junk taken %": means.junk,
+        "junk, last 500": last.junk,
+        "answered, last 500": last.hit - last.junk,
+    }
+
+
+def stores(bench: Bench) -> None:
+    """Central stores that lack a part of all rows or subjects, beside 20 peers that hold everything (figure 2)."""
+    from pandas import DataFrame
+
+    world, rows, rng = _peers(bench), [], np.random.default_rng(5)
+    subject = world.rows.subject
+    order, subjects = rng.permutation(len(subject)), rng.permutation(len(world.rows.subjects))
+    for share, kind in STORES:
+        if kind == "S":
+            kept = np.isin(np.arange(len(subject)), order[: round(share * len(order))])
+        else:
+            kept = np.isin(subject, subjects[: round(share * len(subjects))])
+        rows.append({"system": f"CRAG-{share:g}{kind}", **central(world, kept)})
+    for walk in KINDS:
+        found = bench.rows("walks").row(f"{walk} 20", lambda k=walk: measured(world, k, 20))  # type: ignore[misc]
+        rows.append({"system": f"{walk} walk", "hits %": found["hits %"], "right %": found["right %"]})
+    bench.table("stores", DataFrame(rows).round(2))
+
+
+def central(world: MmluPeers, kept: NDArray[np.bool_]) -> Row:
+    """Hits and right hits of a central store that holds some of the rows; a hit is right where it is the row itself."""
+    known, numbers = world.rows.known[kept], np.flatnonzero(kept)
+    hits = right = 0
+    for start in range(0, len(world.chosen), 1_000):
+        part = world.chosen[start : start + 1_000]
+        scores = world.rows.asked[part] @ known.T
+        best = scores.argmax(axis=1)
+        hit = scores[np.arange(len(part)), best] >= THRESHOLD
+        hits += int(hit.sum())
+        right += int((hit & (numbers[best] == part)).sum())
+    return {"hits %": 100 * hits / len(world.chosen), "right %": 100 * right / len(world.chosen)}
+
+
+# --- topics that peers learn together -------------------------------------------------------------
+
+
+def topics(bench: Bench) -> None:
+    """Learnt topics beside public headings, 100 peers; sums are added in the open, as encrypted ones give the same."""
+    from pandas import DataFrame
+
+    world = _peers(bench, every=5)
+    headings, subject, rows = world.topics, world.rows.subject, []
+    held = [world.rows.known[subject == one] for one in range(len(world.rows.subjects))]
+    rows.append(_walked(world, f"{len(headings)} headings", [headings] * len(SEEDS)))
+    for count, rounds, noise in bench.sized(LEARNT, LEARNT[1:2]):
+        name = f"{count} learnt, {rounds} rounds" + (f", noise {noise}" if noise else "")
+        rows.append(_walked(world, name, [learnt(headings, held, count, rounds, noise, seed) for seed in SEEDS]))
+    bench.table("topics", DataFrame(rows).round(3))
+
+
+def learnt(headings: Topics, held: Sequence[Floats], count: int, rounds: int, noise: float, seed: int) -> Topics:
+    """The topics that peers with these documents learn."""
+    rng = np.random.default_rng(seed)
+    sketches = [counts_of(noisy_sketch(headings.counts(documents), EPSILON, rng)) for documents in held]
+    centroids = first_centroids(headings.centroids, np.sum(sketches, axis=0), count)
+
+    def noised(given: Sequence[Values]) -> Values:
+        return np.asarray(np.sum([one + rng.normal(0.0, noise, one.shape) for one in given], axis=0))
+
+    for _ in range(rounds):
+        counts = noised([topic_counts(documents, centroids) for documents in held])
+        sums = noised([topic_sums(documents, centroids, counts) for documents in held])
+        centroids = moved(centroids, counts, sums, noise * np.sqrt(len(held)))
+    return Topics(tuple(map(str, range(count))), centroids)
+
+
+def _walked(world: MmluPeers, name: str, by_seed: Sequence[Topics]) -> Row:
+    known, row = world.rows.known, dict[str, Any](topics=name)
+    row["closeness"] = float(np.mean([(known @ one.centroids.T).max(axis=1).mean() for one in by_seed]))
+    for kind in KINDS[:2]:
+        asked: list[Asked] = []
+        for seed, one in zip(SEEDS, by_seed, strict=True):
+            world.topics = one
+            for made in ("question_topics", "counts"):
+                world.__dict__.pop(made, None)
+            asked += ask_all(world.simulator(kind, 100, seed=seed), len(world.chosen), seed)
+        means = Means.of(asked)
+        row |= {f"{kind} walk: queried": means.queried, f"{kind} walk: hits %": means.hit}
+    return row
+
+
+# --- growth ---------------------------------------------------------------------------------------
+
+
+def scale(bench: Bench, most: int) -> None:
+    """From 100 peers on, and the exponents of growth.
+
+    *few*: each of 64 topics is known to five peers. *shared*: each peer knows three. *hidden*: as shared, but five of
+    those who hold a topic can answer, so that topics do not lead to them.
+    """
+    from pandas import DataFrame
+
+    kept, rows = bench.rows("scale"), []
+    for knowledge in get_args(Knowledge):
+        for kind, epsilon in (("sketch", EPSILON), ("sketch", math.inf), ("topic", EPSILON), ("flooding", EPSILON)):
+            for peers in (size for size in (100, 1_000, 10_000, 100_000) if size <= most):
+                found = kept.row(
+                    f"{knowledge} {kind} epsilon={epsilon:g} peers={peers}",
+                    lambda k=kind, n=peers, w=knowledge, e=epsilon: grown(k, n, w, e),  # type: ignore[misc]
+                )
+                walk = f"{kind}, epsilon {epsilon:g}" if kind == "sketch" else kind
+                rows.append({"knowledge": knowledge, "walk": walk, "peers": peers, **found})
+    table = DataFrame(rows)
+    bench.table("scale", table.round(2))
+    if table["peers"].nunique() > 1:
+        groups = table.groupby(["knowledge", "walk"])
+        grows = [
+            (*name, *growth(own["peers"].tolist(), own["queried"].tolist()), own["hits %"].min())
+            for name, own in groups
+        ]
+        heads = ["knowledge", "walk", "queried ~ N^", "queried ~ (log N)^", "least hits %"]
+        bench.table("growth", DataFrame(grows, columns=heads).round(3))
+
+
+@dataclass(frozen=True, slots=True)
+class TopicKnowledge:
+    """Question i is on topic i modulo their number; `able` says who can answer, shape (peers, topics)."""
+
+    able: NDArray[np.bool_]
+
+    def relevance(self, question: int, peer: int) -> float:
+        """1 where the peer can answer, else 0."""
+        return float(self.able[peer, question % TOPICS])
+
+
+def holdings(peers: int, world: Knowledge, rng: np.random.Generator) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Who holds documents on what, and who can answer; both of shape (peers, topics)."""
+    holds, answers = np.zeros((peers, TOPICS), dtype=bool), np.zeros((peers, TOPICS), dtype=bool)
+    if world != "few":
+        for peer in range(peers):
+            holds[peer, rng.choice(TOPICS, EACH, replace=False)] = True
+    for topic in range(TOPICS):
+        able = np.flatnonzero(holds[:, topic]) if world != "few" else np.arange(peers)
+        answers[rng.choice(able, min(FEW, len(able)), replace=False), topic] = True
+    return (answers if world == "few" else holds), (holds if world == "shared" else answers)
+
+
+def grown(kind: WalkKind, peers: int, world: Knowledge, epsilon: float) -> Row:
+    """One network: means, seconds of drawing and gossip and of a question, and this process' peak memory so far."""
+    rng = np.random.default_rng(peers)
+    start = time.process_time()
+    overlay = make_overlay("barabasi-albert", peers, 4, rng)
+    holds, able = holdings(peers, world, rng)
+    told = ()
+    if kind == "sketch":
+        own = noisy_sketch(np.where(holds, DOCUMENTS, 0), epsilon, rng)
+        told = gossip(own, [overlay.neighbours(peer) for peer in range(peers)], GOSSIP_ROUNDS)  # type: ignore[assignment]
+    made = time.process_time() - start
+    questions = asked_of(kind, peers)
+    about = [{question % TOPICS: 1.0} for question in range(questions)]
+    rules = WalkRules(kind, fanout=FANOUT[kind])
+    simulator = Simulator(overlay, TopicKnowledge(able), about, rules, 0.5, rng, told=told)
+    start = time.process_time()
+    means = Means.of(ask_all(simulator, questions))
+    return {
+        "queried": means.queried,
+        "hops": means.hops,
+        "on the wire": means.wire,
+        "hits %": means.hit,
+        "CPU s to make": made,
+        "ms a question": 1_000 * (time.process_time() - start) / questions,
+        "peak MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
+def asked_of(kind: WalkKind, peers: int) -> int:
+    """How many questions a network is asked: fewer where each takes long."""
+    if peers <= 1_000:
+        return 500
+    return 200 if kind != "flooding" else 50 if peers <= 10_000 else 5
+
+
+def growth(sizes: Sequence[int], queried: Sequence[float]) -> tuple[float, float]:
+    """The exponent of N in peers queried, and that of log N: slopes of straight lines through the logarithms."""
+    values = np.log(queried)
+    across = np.log(sizes), np.log(np.log(sizes))
+    by_size, by_log = (float(np.polyfit(one, values, 1)[0]) for one in across)
+    return by_size, by_log

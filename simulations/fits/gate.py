@@ -1,0 +1,118 @@
+"""From which of home's signals does the gate know that a question is beyond home (DGRAG 3.3 step 5)?
+
+Each device is asked train questions of its own domain and of each other. Signals are kept as they are measured. Five
+folds; an answer at home counts as wrong if home lacks the answer's document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from fedrag_flwr.evaluation.metrics import RiskCoverage, risk_coverage
+from fedrag_flwr.knowledge_graph.gate import ALONE, INFORMED, GateModel, fit_gate
+from fedrag_flwr.knowledge_graph.gate_signals import PARTS, SIGNALS, Signals
+from simulations.bench.frame import Bench
+from simulations.corpora.domain_devices import DomainDevices, as_asked, build
+
+FOLDS, SEED = 5, 7
+COVERAGES = tuple(round(0.02 * step, 2) for step in range(1, 51))  # at which the risk is drawn
+PAPER = "the paper's: confidence and similarity"
+DRAWN = ("all", "without evidence", "without lead", PAPER)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One question asked at one device: its signals, and whether its domain is the device's."""
+
+    at_home: bool
+    signals: Signals
+
+
+def run(
+    bench: Bench,
+    domains: Annotated[str, typer.Option("--set", help="openstax or medquad.")] = "openstax",
+    documents: Annotated[int, typer.Option(help="Of a device, those with most questions; 0: all.")] = 0,
+    home: Annotated[int, typer.Option(help="Questions of its own domain for each device.")] = 30,
+    foreign: Annotated[int, typer.Option(help="Questions of each other domain.")] = 10,
+    least_sent: Annotated[float, typer.Option(help="Share of foreign questions that must be sent.")] = 0.97,
+    save: Annotated[bool, typer.Option("--save", help="Replace the shipped gates.")] = False,
+) -> None:
+    """Measure signals, fit with all and without each kind, and draw the risk of answering at home."""
+    from pandas import DataFrame, Index
+
+    made = DomainDevices(domains, bench.sized(documents, 1), bench.data(), bench.changes)
+    build(made, bench.tell)
+    rows = measure(bench, made, bench.sized(home, 2), bench.sized(foreign, 1))
+    variants = {"all": SIGNALS} | {
+        f"without {part}": tuple(name for name in SIGNALS if name not in names) for part, names in PARTS.items()
+    }
+    variants[PAPER] = (*PARTS["confidence"], *PARTS["similarity"])
+    judged = {name: assess(rows, signals, least_sent) for name, signals in variants.items()}
+    bench.table("gate", DataFrame([{"signals": name, **one} for name, (one, _) in judged.items()]))
+    curves = {name.partition(":")[0]: [100 * judged[name][1].at(share) for share in COVERAGES] for name in DRAWN}
+    across = Index([100 * share for share in COVERAGES])
+    bench.chart("risk", DataFrame(curves, across), "% of questions answered at home, surest first", "% of them wrong")
+    if save and not bench.quick:
+        told = f"{len(rows)} train questions of {domains}, {made.models.generator_id}"
+        fitted(rows, SIGNALS, least_sent, told).save(INFORMED)
+        fitted(rows, SIGNALS[:-1], least_sent, told).save(ALONE)
+
+
+def measure(bench: Bench, made: DomainDevices, home: int, foreign: int) -> list[Measured]:
+    """Signals of the train questions dealt to all devices."""
+    kept = bench.rows("signals", made.models.generator_id, made.name, str(made.most))
+    made.hand_out()
+    rows = []
+    for name, questions in made.domains.dealt("train", home, foreign, SEED).items():
+        with made.device(name) as device:
+            answering = device.graph.answering()
+
+            def signals(text: str, vector: Any, answering: Any = answering) -> dict[str, float]:
+                units = answering.evidence(vector)
+                texts, _, _ = answering.draw(text, units)
+                read, _ = answering.gate.reader.measure(made.models.pipeline.question(text), texts, units)
+                return asdict(read)
+
+            for one in questions:
+                asked = as_asked(one, name)
+                [vector] = made.models.encoder.encode([asked.text])
+                row = dict(kept.row(asked.id, lambda t=asked.text, v=vector: signals(t, v)))  # type: ignore[misc]
+                row["lead"] = device.graph.lead(vector)
+                rows.append(Measured(one.domain == name, Signals(**row)))  # type: ignore[arg-type]
+    return rows
+
+
+def assess(
+    rows: Sequence[Measured], signals: tuple[str, ...], least_sent: float
+) -> tuple[dict[str, float], RiskCoverage]:
+    """Fit on four folds, judge on the fifth, for all folds together: the measures, and the risk-coverage curve."""
+    from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped, unused-ignore]
+
+    fold = np.random.default_rng(SEED).permutation(len(rows)) % FOLDS
+    trust, sent = np.zeros(len(rows)), np.zeros(len(rows), dtype=bool)
+    for number in range(FOLDS):
+        model = fitted([row for row, own in zip(rows, fold, strict=True) if own != number], signals, least_sent)
+        for place in np.flatnonzero(fold == number).tolist():
+            trust[place] = model.trust(rows[place].signals)
+            silent = "certain" in signals and not rows[place].signals.certain
+            sent[place] = silent or trust[place] < model.threshold
+    at_home = np.array([row.at_home for row in rows])
+    curve = risk_coverage(trust.tolist(), (~at_home).tolist())
+    measures = {
+        "sent home %": round(100 * float(sent[at_home].mean()), 1),
+        "sent foreign %": round(100 * float(sent[~at_home].mean()), 1),
+        "auc": round(float(roc_auc_score(at_home, trust)), 3),
+        "risk-coverage area": round(curve.area, 3),
+    }
+    return measures, curve
+
+
+def fitted(rows: Sequence[Measured], signals: Sequence[str], least_sent: float, on: str = "") -> GateModel:
+    """Fit a gate on measured questions."""
+    measured, at_home = [row.signals for row in rows], [row.at_home for row in rows]
+    return fit_gate(measured, at_home, signals, least_sent=least_sent, fitted_on=on)

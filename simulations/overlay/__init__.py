@@ -1,0 +1,1 @@
+"""Peers over a network, without messages: what the benchmark of walks runs on."""
