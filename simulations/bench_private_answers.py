@@ -19,7 +19,7 @@ from fedrag_flwr.evaluation.measures import number, points, seconds, signed_poin
 from fedrag_flwr.evaluation.scoring import SystemResult
 from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.settings import Settings, fedrag_home
-from simulations.bench.comparing import compared
+from simulations.bench.comparison import compared
 from simulations.bench.plan import named
 from simulations.corpora.privacy_corpus import partition_path, read_partitions
 from simulations.corpora.sentences import find_data

@@ -1,7 +1,7 @@
 """Judging: is an answer borne by what was read, and how likely is it right? One calibrated probability.
 
 A logistic model over what is known of an answer. It is fitted on training questions of all sets
-(simulations/answers/fit_confidence.py).
+(simulations/fits/confidence.py).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A linear model scores each sentence by its cosine, its passage's place and log-odds, the rare words of the question that
 it tells, and the titles by which one passage leads to another (a second hop). It is fitted on the training questions of
-three sets (simulations/answers/fit_windows.py). What is chosen of a passage stands together, in reading order, under
+three sets (simulations/fits/windows.py). What is chosen of a passage stands together, in reading order, under
 its title.
 """
 

@@ -1,4 +1,4 @@
-"""The sets of the floor: documents on devices, with questions of a training and of a test split."""
+"""The sets of the floor: documents and questions of a training and a test split, the device, and what is right."""
 
 from __future__ import annotations
 
@@ -6,14 +6,22 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
+from fedrag_flwr.answering.prompts import declines
+from fedrag_flwr.answering.windows import content_words
 from fedrag_flwr.demo import CORPUS, QUESTIONS
+from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.gold import GoldQuestion, read_gold
-from fedrag_flwr.records import Document
+from fedrag_flwr.evaluation.metrics import accuracy, normalise_answer
+from fedrag_flwr.loaded_models import load_models
+from fedrag_flwr.records import Document, Progress, silent
+from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import read_multihop
 from fedrag_flwr.sources.folder import FolderSource
 from fedrag_flwr.sources.partition import partition_documents, write_documents
+from fedrag_flwr.text.options import without_options
 from fedrag_flwr.text.pipeline import SpacyPipeline
 from simulations.answers.made_up import made_up
 from simulations.corpora.domain_data import DomainQuestion, read_domains
@@ -57,6 +65,16 @@ class AnswerSet:
             for one in self.questions
         )
         return AnswerSet(self.name, {EVERYTHING: documents}, questions)
+
+    def small(self, questions: int, beside: int) -> AnswerSet:
+        """The first questions over their documents, and so many others of each device."""
+        asked = self.questions[:questions]
+        wanted = {name.removesuffix(".md") for one in asked for name in one.documents}
+        documents: dict[str, Sequence[Document]] = {}
+        for device, own in self.documents.items():
+            gold = [one for one in own if not wanted.isdisjoint((one.id, f"{device}/{one.id}"))]
+            documents[device] = [*gold, *(one for one in own if one not in gold)][: len(gold) + beside]
+        return replace(self, documents=documents, questions=asked)
 
     def write(self, root: Path) -> None:
         """Write a folder of documents for each device."""
@@ -183,3 +201,74 @@ SETS: Mapping[str, Callable[[Path, str], AnswerSet]] = {
 MADE_UP: Mapping[str, Callable[[Path, str], AnswerSet]] = {
     f"{name}-made-up": _made_up(name) for name in ("demo", "guides")
 }
+
+
+def known_sets() -> tuple[str, ...]:
+    """The names of all sets."""
+    return *SETS, *MADE_UP
+
+
+def open_set(asked: AnswerSet, settings: Settings, progress: Progress = silent, *, memories: bool = True) -> EdgeDevice:
+    """Open the device that holds all documents of a set, with its memories built or without them.
+
+    Stores lie below ``<home>/answers``, one for each content and each way of building it.
+    """
+    whole = asked.together()
+    documents = whole.documents[EVERYTHING]
+    told = "".join(f"{one.id}={one.digest};" for one in documents)
+    built = f"{settings.hypergraph}{settings.memory.tokens_per_kilotoken}{settings.models.encoder}"
+    root = (
+        fedrag_home(settings.home)
+        / "answers"
+        / f"{asked.name}-{hashlib.sha256((told + built).encode()).hexdigest()[:8]}"
+    )
+    whole.write(root / "documents")
+    models = load_models(settings.models, fedrag_home(settings.home))
+    device = EdgeDevice(EVERYTHING, root / "documents" / EVERYTHING, root / "store", settings, models)
+    try:
+        device.build(memories=memories, progress=progress)
+    except BaseException:
+        device.close()
+        raise
+    return device
+
+
+Verdict = Literal["right", "wrong", "declined"]
+LONG_GOLD = 12  # words from which a gold answer is a text and not a name
+BORNE = 0.5  # share of an answer's words, the question's aside, that a long gold must tell
+# of answers elsewhere in the same document 8 % (MedQuAD) and 3 % (OpenStax) reach it
+FEWEST = 4  # such words, so that the question said again is no answer
+
+
+def judged(gold: GoldQuestion, text: str) -> Verdict:
+    """Judge one answer; to what nothing answers, declining is right."""
+    if declines(text):
+        return "right" if not gold.answer else "declined"
+    return "right" if gold.answer and is_right(gold, text) else "wrong"
+
+
+def is_right(gold: GoldQuestion, text: str) -> bool:
+    """Whether a given answer is right.
+
+    Where a question says what an answer `must` hold, each entry has to occur (``|`` parts alternatives, case aside). Of
+    listed options the right one alone may be named. Of a long gold the answer's words must be the gold's for the most
+    part. Else a gold answer or an alias is contained in it.
+    """
+    if gold.must:
+        said = text.casefold()
+        return all(any(one.casefold() in said for one in entry.split("|")) for entry in gold.must)
+    _, options = without_options(gold.text)
+    if options:
+        right = normalise_answer(gold.answer)
+        others = [one for one in map(normalise_answer, options) if one != right and one not in right]
+        said = f" {normalise_answer(text)} "
+        return f" {right} " in said and not any(f" {one} " in said.replace(f" {right} ", " | ") for one in others)
+    if len(gold.answer.split()) > LONG_GOLD:
+        return tells_gold(gold, text)
+    return bool(accuracy(text, [gold.answer, *gold.aliases]))
+
+
+def tells_gold(gold: GoldQuestion, text: str) -> bool:
+    """Whether an answer tells what a long gold tells, by its words that the question does not have."""
+    said = content_words(text) - content_words(gold.text)
+    return len(said) >= FEWEST and len(said & content_words(gold.answer)) >= BORNE * len(said)

@@ -98,7 +98,7 @@ def report(
     from fedrag_flwr.evaluation.report import render_report
     from fedrag_flwr.evaluation.results import write_page
     from fedrag_flwr.evaluation.table import cost_table, kinds_table, quality_table
-    from simulations.bench.comparing import compared, run_names
+    from simulations.bench.comparison import compared, run_names
 
     summary, rows = compared(runs)
     if html is not None:

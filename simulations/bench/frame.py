@@ -33,7 +33,7 @@ BENCHMARKS, FITS = "simulations.benchmarks", "simulations.fits"
 
 # What makes all tables and figures of a paper that are repeated here.
 PAPERS = {
-    "fd-rag": ("federation", "hypergraph", "matching", "fusion", "build"),
+    "fd-rag": ("federation", "scaling", "hypergraph", "matching", "fusion", "build"),
     "hkvm-rag": ("retrieval", "controller"),
     "hyfedrag": ("masking", "privacy", "sources", "caches", "encryption"),
     "dgrag": ("communities", "routing"),
@@ -99,9 +99,8 @@ class Bench:
         from simulations.reporting.frames import markdown
 
         frame.to_csv(self.out / f"{name}.csv", index=False)
-        out.print(
-            "\n".join(filter(None, (caption, "", markdown(frame), ""))), highlight=False, markup=False, soft_wrap=True
-        )
+        told = f"{caption}\n\n{markdown(frame)}" if caption else markdown(frame)
+        out.print(f"{told}\n", highlight=False, markup=False, soft_wrap=True)
 
     def chart(self, name: str, lines: DataFrame, x: str, y: str) -> None:
         """Draw each column over the frame's index as ``NAME.svg``; `x` and `y` say what the axes show."""

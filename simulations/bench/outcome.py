@@ -1,86 +1,56 @@
-"""From rows to results: summary.json, answers.jsonl, report.html, table.csv, table.md and construction.md."""
+"""From rows to results: each set's summary, answers and report, and frames of all answers and preparations."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from fedrag_flwr.evaluation.bootstrap import Interval, mean_interval, paired_difference
 from fedrag_flwr.evaluation.gold import GoldQuestion
-from fedrag_flwr.evaluation.manifest import Manifest, collect_manifest
-from fedrag_flwr.evaluation.measures import COST, QUALITY, Measure, label
-from fedrag_flwr.evaluation.metrics import judge_all
-from fedrag_flwr.evaluation.results import read_summary, write_results, writing
-from fedrag_flwr.evaluation.scoring import SystemResult, score_system
-from fedrag_flwr.evaluation.summary import Summary
+from fedrag_flwr.evaluation.manifest import collect_manifest
+from fedrag_flwr.evaluation.metrics import judge, judge_all
+from fedrag_flwr.evaluation.results import write_results
+from fedrag_flwr.evaluation.scoring import score_system
 from fedrag_flwr.evaluation.traffic import Traffic
-from fedrag_flwr.records import Answer, BuildReport
-from simulations.bench.construction import READING, construction_table
+from fedrag_flwr.records import Answer, Cost
 from simulations.bench.plan import BenchPlan
 from simulations.bench.rows import Row, Rows
-from simulations.bench.run import this_session
+from simulations.bench.run import READING
 from simulations.bench.systems import changes_of
 from simulations.bench.world import World
 
-# all systems live in one process, so that its memory is no system's own: `bench_device_memory.py` measures that
-MEASURES = tuple(measure for measure in (*QUALITY, *COST) if measure.heading != "Peak memory")
-CSV = "table.csv"
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 MEMORIZER, COGNIZER, ORACLE = "fd-rag-memorizer", "fd-rag-cognizer", "oracle-router"
+_SEED = 0  # of the bootstrap
 
 
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """One dataset's answers by system, with the costs before the first question."""
-
-    gold: tuple[GoldQuestion, ...]
-    answers: dict[str, list[Answer]]
-    traffic: dict[str, Traffic]
-    builds: dict[str, list[BuildReport]]
-
-
-def write_outcome(plan: BenchPlan, worlds: Sequence[World], rows: Rows, out: Path) -> Summary:
-    """Write the results of each dataset, and of all together, and give the latter's summary.
-
-    With one dataset its results are the folder's. With several each has a folder of its name, and ``summary.json`` in
-    the folder itself is over all questions, each dataset's devices apart.
-
-    Raises
-    ------
-    StoreFullError, StoreError
-        The disk is full, or something cannot be written; all rows are kept.
-    """
-    gathered = {world.name: gather(world, rows, plan.systems) for world in worlds}
-    manifest = _manifest(plan, worlds, rows)
-    for name, one in gathered.items():
-        if len(gathered) > 1:
-            _write(out, name, manifest, one)
-    _write(out.parent, out.name, manifest, _together(gathered) if len(gathered) > 1 else gathered[worlds[0].name])
-    summary = read_summary(out)
-    made = [row for world in worlds for name in (READING, *plan.systems) for row in rows.of(world.name, name)]
-    with writing(out.name):
-        (out / "table.md").write_text(markdown(summary), encoding="utf-8")
-        (out / "construction.md").write_text(construction_table(made), encoding="utf-8")
-        (out / CSV).write_text(table_csv(summary), encoding="utf-8")
-    return summary
+def write_outcome(plan: BenchPlan, world: World, rows: Rows, out: Path, seconds: float = 0.0) -> None:
+    """Write ``summary.json``, ``answers.jsonl`` and ``report.html`` of a plan into a folder."""
+    answers = answers_of(plan.systems, world, rows)
+    traffic = {name: sum((row.traffic for row in rows.of(name)), Traffic()) for name in answers}
+    systems = {name: score_system(world.gold, given, traffic[name]) for name, given in answers.items()}
+    builds = [list(row.builds) for name in plan.systems for row in rows.of(name) if not row.question_id]
+    own = {name: dict(changed) for name in plan.systems if (changed := changes_of(name))}
+    told = {f"bench.{key}": value for key, value in {**plan.told, "own-settings": own}.items()}
+    models = world.models
+    ids = {"encoder": models.encoder.id, "generator": models.generator_id, "pipeline": models.pipeline.id}
+    manifest = collect_manifest({**plan.base().flat(), **told}, seed=plan.seed, models=ids, seconds=seconds)
+    build = next((made for made in builds if any(one.corpus_tokens for one in made)), [])
+    write_results(out.parent, out.name, manifest, systems, answers, world.gold, build, with_evidence=True)
 
 
-def gather(world: World, rows: Rows, systems: Iterable[str]) -> Gathered:
-    """One dataset's answers; with both paths of FD-RAG alone, the oracle that picks the better is added."""
-    answers: dict[str, list[Answer]] = {}
-    traffic: dict[str, Traffic] = {}
-    builds: dict[str, list[BuildReport]] = {}
-    for system in systems:
-        made = rows.of(world.name, system)
-        answers[system] = [row.answer for row in made if row.answer is not None]
-        traffic[system] = sum((row.traffic for row in made), Traffic())
-        builds[system] = _first_builds(made)
-    if MEMORIZER in answers and COGNIZER in answers:
-        answers[ORACLE] = oracle(world.gold, answers[MEMORIZER], answers[COGNIZER])
-        traffic[ORACLE], builds[ORACLE] = Traffic(), []
-    return Gathered(world.gold, answers, traffic, builds)
+def answers_of(systems: Iterable[str], world: World, rows: Rows) -> dict[str, list[Answer]]:
+    """The answers by system; with both paths of FD-RAG alone, an oracle that picks the better is added."""
+    found = {name: [row.answer for row in rows.of(name) if row.answer is not None] for name in systems}
+    if MEMORIZER in found and COGNIZER in found:
+        found[ORACLE] = oracle(world.gold, found[MEMORIZER], found[COGNIZER])
+    return found
 
 
 def oracle(gold: Sequence[GoldQuestion], memory: Sequence[Answer], model: Sequence[Answer]) -> list[Answer]:
@@ -90,125 +60,102 @@ def oracle(gold: Sequence[GoldQuestion], memory: Sequence[Answer], model: Sequen
     return [verdict.answer for verdict in chosen if verdict.answer is not None]
 
 
-def markdown(summary: Summary) -> str:
-    """The table of all systems as Markdown."""
-    heads, lines = _cells(summary)
-    rows = [heads, ["---"] * len(heads), *lines]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
+def answer_frame(plan: BenchPlan, world: World, rows: Rows) -> DataFrame:
+    """A line for each question and system, without any text: right or wrong, by whom, in what time, at what cost."""
+    from pandas import DataFrame
+
+    found = []
+    for system, answers in answers_of(plan.systems, world, rows).items():
+        given = {answer.question_id: answer for answer in answers}
+        for gold in world.gold:
+            verdict = judge(gold, given.get(gold.question_id))
+            cost = verdict.answer.cost if verdict.answer else Cost()
+            row = rows[system, gold.question_id] if (system, gold.question_id) in rows else Row(system)
+            found.append(
+                {
+                    "setting": plan.setting,
+                    "set": world.name,
+                    "devices": plan.devices,
+                    "system": system,
+                    "id": gold.question_id,
+                    "home": gold.home,
+                    "right": int(verdict.right),
+                    "F1": round(verdict.f1, 4),
+                    "EM": int(verdict.em),
+                    "path": verdict.answer.path if verdict.answer else "missing",
+                    "seconds": round(cost.seconds, 4),
+                    "calls": cost.llm_calls,
+                    "tokens in": cost.tokens_in,
+                    "tokens out": cost.tokens_out,
+                    "messages": row.traffic.messages,
+                    "bytes": row.traffic.bytes_up + row.traffic.bytes_down,
+                    "server s": round(row.server_seconds, 4),
+                }
+            )
+    return DataFrame(found)
 
 
-def table_csv(summary: Summary) -> str:
-    """All measures of all systems as plain numbers."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["system", "questions", *(measure.heading for measure in MEASURES)])
-    for name, result in summary.systems.items():
-        writer.writerow([name, result.n, *(measure.value(result) for measure in MEASURES)])
-    return file.getvalue()
+def prepared_frame(plan: BenchPlan, world: World, rows: Rows) -> DataFrame:
+    """What systems did before their first question, summed over devices.
 
+    Where a local baseline is asked, the documents are read and encoded before any system prepares itself: that has a
+    line of its own and is charged to none. A store that an earlier run or system built costs nothing again, and what
+    devices and server told each other for an earlier one is not sent again: of systems that exchange the same, the
+    first has the bytes.
+    """
+    from pandas import DataFrame
 
-def _cells(summary: Summary) -> tuple[list[str], list[list[str]]]:
-    bounded = [measure for measure in MEASURES if any(measure.heading in r.intervals for r in summary.systems.values())]
-    heads = ["system", *(measure.heading for measure in MEASURES)]
-    heads += [*(f"{measure.heading} 95 %" for measure in bounded), "Memorizer %"]
-    lines = []
-    for name, result in summary.systems.items():
-        lines.append(
-            [
-                label(name, result),
-                *(measure.show(measure.value(result)) for measure in MEASURES),
-                *(_interval(result, measure) for measure in bounded),
-                f"{100 * result.paths.get('memorizer', 0.0):.1f}",
-            ]
+    found = []
+    for system in (READING, *plan.systems):
+        if (system, "") not in rows:
+            continue
+        row = rows[system, ""]
+        costs = [*(report.cost for report in row.builds), *(one.cost for one in row.constructions)]
+        total = sum(costs, Cost())
+        made: Counter[str] = Counter()
+        for count in (text for one in row.constructions for text in one.counts):
+            what, _, number = count.partition("=")
+            made[what] += int(number)
+        if memories := sum(report.items for report in row.builds if report.corpus_tokens):  # else they were there
+            made["memories"] = memories
+        found.append(
+            {
+                "setting": plan.setting,
+                "set": world.name,
+                "devices": plan.devices,
+                "system": system,
+                "seconds": round(total.seconds, 1),
+                "calls": total.llm_calls,
+                "tokens out": total.tokens_out,
+                "messages": row.traffic.messages,
+                "bytes up": row.traffic.bytes_up,
+                "bytes down": row.traffic.bytes_down,
+                "server s": round(row.server_seconds, 1),
+                "made": ", ".join(f"{number} {what}" for what, number in made.items()),
+            }
         )
-    return heads, lines
+    return DataFrame(found)
 
 
-def _interval(result: SystemResult, measure: Measure) -> str:
-    found = result.intervals.get(measure.heading)
-    return f"{measure.show(found.low)} to {measure.show(found.high)}" if found else ""
+def groups(frame: DataFrame, *keys: str) -> Iterator[tuple[tuple[str, ...], DataFrame]]:
+    """The lines of a frame by the values of some columns, in the order of their first lines."""
+    for values, own in frame.groupby(list(keys), sort=False):
+        yield tuple(map(str, values)), own
 
 
-def _write(root: Path, name: str, manifest: Manifest, gathered: Gathered) -> None:
-    systems: dict[str, SystemResult] = {
-        system: replace(score_system(gathered.gold, given, gathered.traffic[system]), upper_bound=system == ORACLE)
-        for system, given in gathered.answers.items()
-    }
-    builds = next((made for made in gathered.builds.values() if any(one.corpus_tokens for one in made)), [])
-    write_results(root, name, manifest, systems, gathered.answers, gathered.gold, builds, with_evidence=True)
+def accuracy_of(answers: DataFrame) -> Interval:
+    """ACC in per cent with its 95 % interval: the mean over devices, questions drawn anew within each."""
+    return _percent(mean_interval(answers["right"], rng=np.random.default_rng(_SEED), groups=list(answers["home"])))
 
 
-def _together(gathered: Mapping[str, Gathered]) -> Gathered:
-    """All datasets as one, with the dataset's name before device and question, so that nothing meets by chance."""
-    gold: list[GoldQuestion] = []
-    answers: dict[str, list[Answer]] = {}
-    traffic: dict[str, Traffic] = {}
-    builds: dict[str, list[BuildReport]] = {}
-    for name, one in gathered.items():
-        gold += [replace(q, question_id=f"{name}/{q.question_id}", home=f"{name}/{q.home}") for q in one.gold]
-        for system, given in one.answers.items():
-            named = [replace(answer, question_id=f"{name}/{answer.question_id}") for answer in given]
-            answers.setdefault(system, []).extend(named)
-            lost = {f"{name}/{device}": reason for device, reason in one.traffic[system].missing.items()}
-            traffic[system] = traffic.get(system, Traffic()) + replace(one.traffic[system], missing=lost)
-            reports = [replace(report, device=f"{name}/{report.device}") for report in one.builds[system]]
-            builds.setdefault(system, []).extend(reports)
-    return Gathered(tuple(gold), answers, traffic, builds)
+def difference_of(answers: DataFrame, reference: DataFrame) -> Interval:
+    """How many points of ACC a system is above another over the same questions, with the paired 95 % interval."""
+    keys = ["set", "devices", "id"]
+    both = answers.merge(reference[[*keys, "right"]], on=keys, suffixes=("", " there"))
+    homes = list(both["home"])
+    rng = np.random.default_rng(_SEED)
+    return _percent(paired_difference(both["right"], both["right there"], rng=rng, groups=homes))
 
 
-def _first_builds(rows: Iterable[Row]) -> list[BuildReport]:
-    return [report for row in rows if not row.question_id for report in row.builds]
-
-
-def _manifest(plan: BenchPlan, worlds: Sequence[World], rows: Rows) -> Manifest:
-    """How the rows were made: where a run was resumed its seconds are added up, and what differed is named."""
-    told = {
-        **plan.told(),
-        "questions": {world.name: len(world.gold) for world in worlds},
-        "at-home": {
-            world.name: sum(one.question_id in world.partition.local for one in world.gold) for world in worlds
-        },
-        "peak-rss-mb": round(rows.peak_rss_mb(plan.systems)),
-        **_asked_apart(plan.systems, rows),
-        "own-settings": {name: own for name in plan.systems if (own := changes_of(name))},
-    }
-    settings = {**plan.base().flat(), **{f"bench.{key}": value for key, value in told.items()}}
-    sessions = rows.sessions(plan.systems)
-    began = datetime.fromtimestamp(min(one.began for one in sessions), UTC) if sessions else None
-    found = collect_manifest(
-        settings,
-        seed=plan.seed,
-        models={},
-        started=began,
-        seconds=sum(sessions.values()),
-        load=rows.load(plan.systems),
-    )
-    made = list(sessions) or [this_session(worlds[0].models, plan.seed)]
-    return replace(
-        found,
-        versions=_written(_joined([{**dict(one.versions), "code": one.code} for one in made])),
-        models=_written(_joined([{**dict(one.models), "generator": one.generator} for one in made])),
-        machine={**_joined([dict(one.machine) for one in made]), "load": found.machine["load"]},
-    )
-
-
-def _asked_apart(systems: Sequence[str], rows: Rows) -> dict[str, dict[str, str]]:
-    """When the processes began that asked each system, where not all were asked by the same ones: seconds differ."""
-    began = {
-        name: ", ".join(f"{datetime.fromtimestamp(one.began, UTC):%Y-%m-%d %H:%M}" for one in rows.sessions([name]))
-        for name in systems
-    }
-    return {"sessions": began} if len(set(began.values())) > 1 else {}
-
-
-def _written(told: Mapping[str, str | int | float]) -> dict[str, str]:
-    return {name: str(value) for name, value in told.items()}
-
-
-def _joined(told: Sequence[Mapping[str, str | int | float]]) -> dict[str, str | int | float]:
-    """What processes ran with; where they differ, each one's."""
-    found: dict[str, str | int | float] = {}
-    for name in dict.fromkeys(name for one in told for name in one):
-        values = list(dict.fromkeys(one.get(name, "not told") for one in told))
-        found[name] = values[0] if len(values) == 1 else "; ".join(map(str, values))
-    return found
+def _percent(found: Interval) -> Interval:
+    return Interval(100 * found.value, 100 * found.low, 100 * found.high)

@@ -1,41 +1,39 @@
-"""What a benchmark runs: data, systems, setting and settings, checked before anything is loaded."""
+"""What systems are asked, and over which devices: checked before anything is loaded."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
 from fedrag_flwr.errors import SettingError, SourceError
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
-from fedrag_flwr.sources.benchmark import corpus_of
-from fedrag_flwr.sources.hub import PREFIX
 
-Setting = Literal["local", "federated", "pool"]
+Setting = Literal["local", "federated"]
 Split = Literal["dev", "train"]
 _OPTIONS = {"seed": "--seed", "federation.devices": "--devices", "data.split": "--split", "data.limit": "--questions"}
 
 
 @dataclass(frozen=True, slots=True)
 class BenchPlan:
-    """One benchmark.
+    """One multi-hop file over some devices.
 
     Parameters
     ----------
     data
-        Multi-hop files, or sets on the hub; the dataset's name is the file's before its first dot.
+        The file; the set's name is the file's before its first dot.
     systems
         Names of the systems, in the order of the tables.
     setting
         ``local``: each question's home holds all its gold documents. ``federated``: documents are dealt to devices at
-        random. ``pool``: one device holds a pool shared by all questions.
+        random.
     devices
-        Number of devices; one in the pool setting.
+        Number of devices.
     questions
-        Questions of each dataset.
+        Questions that are asked.
     seed
         Fixes the dealing, and is the seed of all settings.
     changes
@@ -44,7 +42,7 @@ class BenchPlan:
         Rows that are asked: ``train`` to choose settings, ``dev`` to report.
     """
 
-    data: tuple[Path, ...]
+    data: Path
     systems: tuple[str, ...]
     setting: Setting = "local"
     devices: int = 5
@@ -54,40 +52,45 @@ class BenchPlan:
     split: Split = "dev"
 
     def __post_init__(self) -> None:
-        if self.setting not in get_args(Setting):
-            raise SettingError(f"'{self.setting}' is not a setting", where="setting", fix="local, federated or pool")
-        if self.split not in get_args(Split):
-            raise SettingError(f"'{self.split}' is not a split", where="split", fix="dev or train")
-        if self.setting == "pool" and self.split != "dev":
-            raise SettingError("a pool's questions have no split", where="split", fix="leave it out")
+        for name, value, allowed in (("setting", self.setting, Setting), ("split", self.split, Split)):
+            if value not in get_args(allowed):
+                raise SettingError(f"'{value}' is not allowed", where=name, fix=" or ".join(get_args(allowed)))
         if told := sorted(_OPTIONS.keys() & self.changes.keys()):
             fix = f"give {', '.join(dict.fromkeys(_OPTIONS[key] for key in told))} instead"
             raise SettingError("has an option of its own", where=", ".join(told), fix=fix)
         if self.devices < 1 or self.questions < 1:
             raise SettingError("must be at least 1", where="devices, questions", fix="give positive numbers")
-        if not self.systems or len(set(self.systems)) != len(self.systems):
-            raise SettingError("name each system once", where="systems", fix="give names separated by commas")
-        if len({dataset_of(path) for path in self.data}) != len(self.data) or not self.data:
-            raise SourceError("name each dataset once", where="data", fix="give --data FILE for each dataset")
-        for path in self.data:
-            if not path.is_file() and not str(path).startswith(PREFIX):
-                raise SourceError(
-                    "is not a file", where=path.name, fix="name a multi-hop file such as hotpotqa.jsonl.gz"
-                )
+        if not self.data.is_file():
+            fix = "name a multi-hop file such as hotpotqa.jsonl.gz, or one of the data folder such as hotpotqa"
+            raise SourceError("is not a file", where=self.data.name, fix=fix)
 
     @property
-    def digest(self) -> str:
-        """What all rows of one results folder must share: everything but the systems, of which more may join later."""
-        told = {
-            "data": self.hashes(),
+    def dataset(self) -> str:
+        """The set's name."""
+        return self.data.name.partition(".")[0]
+
+    @property
+    def hash(self) -> str:
+        """The start of the SHA-256 of the file."""
+        return hashlib.sha256(self.data.read_bytes()).hexdigest()[:12]
+
+    @property
+    def told(self) -> dict[str, Plain]:
+        """What decides the answers to all questions, beside the settings."""
+        return {
+            "data": self.hash,
             "setting": self.setting,
             "devices": self.devices,
             "questions": self.questions,
             "seed": self.seed,
             "split": self.split,
-            "settings": {key: value for key, value in self.base().flat().items() if key not in ("home", "results")},
         }
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def digest(self) -> str:
+        """What all rows of one run share; systems may join later."""
+        settings = {key: value for key, value in self.base().flat().items() if key not in ("home", "results")}
+        return hashlib.sha256(json.dumps([self.told, settings], sort_keys=True).encode()).hexdigest()[:12]
 
     @property
     def home(self) -> Path:
@@ -110,7 +113,7 @@ class BenchPlan:
             "privacy.export": "none",
             "privacy.public-names": "",
             "privacy.share-documents": True,
-            "federation.devices": self.devices if self.setting != "pool" else 1,
+            "federation.devices": self.devices,
             "federation.round-timeout": 36_000.0,
             "federation.poll-seconds": 0.001,
             "routing.quota": 1_000_000,  # it outlives a run, and systems share it
@@ -119,37 +122,17 @@ class BenchPlan:
         }
         return Settings.from_config({**needed, **self.changes})
 
-    def hashes(self) -> dict[str, str]:
-        """The start of the SHA-256 of each dataset's file, with a pool's corpus after it; on the hub, of its name."""
-        return {dataset_of(path): "+".join(map(_hash, self._files(path))) for path in self.data}
 
-    def told(self) -> dict[str, object]:
-        """The plan as JSON values, with data by name and hash."""
-        return {**asdict(self), "data": self.hashes(), "digest": self.digest}
-
-    def _files(self, path: Path) -> tuple[Path, ...]:
-        return (path, corpus_of(path)) if self.setting == "pool" else (path,)
-
-
-def dataset_of(path: Path) -> str:
-    """A dataset's name: its file's, before the first dot."""
-    return path.name.partition(".")[0].replace(":", "-")
-
-
-def _hash(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes() if path.is_file() else str(path).encode()).hexdigest()[:12]
-
-
-def named(systems: str, known: Sequence[str], what: str = "system") -> tuple[str, ...]:
+def named(told: str, known: Sequence[str], what: str = "system") -> tuple[str, ...]:
     """Read a list of systems, or of something else, separated by commas.
 
     Raises
     ------
     SettingError
-        One of them is not known; names those that are.
+        One of them is not known, or there is none; names those that are known.
     """
-    names = tuple(dict.fromkeys(name.strip() for name in systems.split(",") if name.strip()))
-    for name in names:
+    names = tuple(dict.fromkeys(name.strip() for name in told.split(",") if name.strip()))
+    for name in names or ("",):
         if name not in known:
             raise SettingError(f"'{name}' is not a {what}", where=f"{what}s", fix=f"choose from {', '.join(known)}")
     return names

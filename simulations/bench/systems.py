@@ -9,15 +9,14 @@ from typing import Protocol
 
 from client_app.app import app_of
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.device.modes import Memories
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.local_grid import LocalGrid
-from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import Answer, BuildReport, Question
 from fedrag_flwr.records.isolate import isolated
 from fedrag_flwr.settings import Plain, Settings
 from simulations.baselines import BASELINES, Baseline, Construction, Limits, build_baseline
-from simulations.bench.plan import named
 from simulations.bench.world import World
 from simulations.fixtures.kept_devices import KeptDevices, overhear
 from strategies import STRATEGIES, ServerTools, make_strategy
@@ -32,7 +31,6 @@ class Prepared:
 
     builds: tuple[BuildReport, ...] = ()
     traffic: Traffic = field(default_factory=Traffic)
-    peak_rss_mb: float = 0.0
     constructions: tuple[Construction, ...] = ()
     server_seconds: float = 0.0
 
@@ -97,8 +95,7 @@ class Federated:
             overhear(self._strategy.centre, self._devices.said)
         outcome = self._strategy.outcome()
         self._seen, self._worked = outcome.traffic, outcome.server_seconds
-        peak = max(outcome.peak_rss_mb.values(), default=0.0)
-        return Prepared(outcome.builds, outcome.traffic, peak, server_seconds=outcome.server_seconds)
+        return Prepared(outcome.builds, outcome.traffic, server_seconds=outcome.server_seconds)
 
     def ask(self, question: Question) -> Asked:
         """Ask at the question's home."""
@@ -148,7 +145,7 @@ class OnDevice:
         """Build what each device answers from."""
         self._devices = {name: self._world.device(name, self._way.changes) for name in self._world.devices}
         reports = tuple(device.build(memories=self._way.memories) for device in self._devices.values())
-        return Prepared(reports, peak_rss_mb=peak_rss_mb())
+        return Prepared(reports)
 
     def ask(self, question: Question) -> Asked:
         """Ask at the question's home; nothing is sent."""
@@ -182,7 +179,7 @@ class Local:
         substrates = {name: self._world.substrate(name) for name in self._world.devices}
         built = {name: build_baseline(self._name, substrate) for name, substrate in substrates.items()}
         self._baselines = {name: baseline for name, (baseline, _) in built.items()}
-        return Prepared(peak_rss_mb=peak_rss_mb(), constructions=tuple(made for _, made in built.values()))
+        return Prepared(constructions=tuple(made for _, made in built.values()))
 
     def ask(self, question: Question) -> Asked:
         """Ask at the question's home; nothing is sent."""
@@ -193,40 +190,20 @@ class Local:
         """Nothing is open."""
 
 
-def memory_then_model(device: EdgeDevice, question: Question) -> Answer:
-    """FD-RAG on one device: the Memorizer, else the Cognizer over home's passages."""
-    return device.engine_over("own").at_home(question)
+def at_home(memories: Memories = "own", *, memory: bool = True, reading: bool = True) -> Ask:
+    """Ask a device as its people do, from memory, the model, or both."""
+    return lambda device, question: device.engine_over(memories).at_home(question, memory=memory, reading=reading)
 
 
-def memory_only(device: EdgeDevice, question: Question) -> Answer:
-    """The Memorizer alone (FD-RAG table 2, Mem.-only): what it does not know stays unanswered."""
-    return device.engine_over("own").at_home(question, reading=False)
-
-
-def model_only(device: EdgeDevice, question: Question) -> Answer:
-    """The Cognizer alone (FD-RAG table 2, Cog.-only)."""
-    return device.engine_over("own").at_home(question, memory=False)
-
-
-def without_memory(device: EdgeDevice, question: Question) -> Answer:
-    """The Cognizer where no memory was made (FD-RAG fig. 3, w/o QA memory)."""
-    return device.engine_over("none").at_home(question)
-
-
-def plain(device: EdgeDevice, question: Question) -> Answer:
-    """The floor: the ranking's first passages, whole, in the model's own chat template."""
-    return device.engine_over("none").plain(question)
-
-
+# FD-RAG's variants (Table 2, Figure 3), and the floor.
 ON_DEVICE: Mapping[str, Alone] = {
-    "fd-rag-local": Alone(memory_then_model),
-    "fd-rag-kmeans-edges": Alone(memory_then_model, {"hypergraph.steps": 0, "hypergraph.candidates": 1}),
-    "fd-rag-random-edges": Alone(memory_then_model, {"hypergraph.grouping": "random"}),
-    "fd-rag-no-memory": Alone(without_memory, memories=False),
-    "fd-rag-memorizer": Alone(memory_only),
-    "fd-rag-cognizer": Alone(model_only),
-    "fd-rag-nearest": Alone(memory_then_model, {"retrieval.order": "similarity"}),
-    "plain": Alone(plain, memories=False),
+    "fd-rag-local": Alone(at_home()),
+    "fd-rag-kmeans-edges": Alone(at_home(), {"hypergraph.steps": 0, "hypergraph.candidates": 1}),
+    "fd-rag-random-edges": Alone(at_home(), {"hypergraph.grouping": "random"}),
+    "fd-rag-no-memory": Alone(at_home("none"), memories=False),
+    "fd-rag-memorizer": Alone(at_home(reading=False)),
+    "fd-rag-cognizer": Alone(at_home(memory=False)),
+    "plain": Alone(lambda device, question: device.engine_over("none").plain(question), memories=False),
 }
 
 
@@ -242,45 +219,47 @@ CHANGES: Mapping[str, Mapping[str, Plain]] = {
 
 
 VARIANTS: Mapping[str, tuple[str, Mapping[str, Plain]]] = {
-    "fedrag-no-bank": ("fedrag", {"fedrag.bank": False}),
+    "fedrag-no-shared-memory": ("fedrag", {"fedrag.bank": False}),
     "fedrag-no-owners": ("fedrag", {"fedrag.owners": False}),
     "fedrag-no-summaries": ("fedrag", {"fedrag.summaries": False}),
-    "fedrag-no-help": ("fedrag", {"fedrag.owners": False, "fedrag.summaries": False}),
-    "fedrag-no-reading": ("fedrag", {"fedrag.reading": False}),
     "summary-routing-no-confidence": ("summary-routing", {"gate.without": "confidence"}),
     "summary-routing-no-similarity": ("summary-routing", {"gate.without": "similarity"}),
     "summary-routing-one-candidate": ("summary-routing", {"gate.candidates": 1}),
     "summary-routing-no-graph": ("summary-routing", {"graph.retrieval": "chunks"}),
-    "fedrag-nearest": ("fedrag", {"retrieval.order": "similarity"}),
 }
 
-
-# It trains on devices' own questions, and a world has only those that are asked.
-MEASURED_ELSEWHERE: Mapping[str, str] = {"controller-fedavg": "simulations/bench_controller.py"}
-
-
-def system_names() -> tuple[str, ...]:
-    """All systems: strategies, some without parts, FD-RAG's variants on one device, and local baselines."""
-    strategies = (name for name in STRATEGIES if name not in MEASURED_ELSEWHERE)
-    return (*strategies, *VARIANTS, *ON_DEVICE, *BASELINES)
+TRAINED = "controller-fedavg"  # it trains on devices' own questions, and here they have only those that are asked
+SYSTEMS = (*(name for name in STRATEGIES if name != TRAINED), *VARIANTS, *ON_DEVICE, *BASELINES)
 
 
-def chosen_systems(told: str) -> tuple[str, ...]:
-    """Read names of systems, separated by commas.
+def refuse_clashes(systems: Sequence[str], base: Settings, changes: Mapping[str, Plain]) -> None:
+    """Refuse systems that cannot run under the settings of a plan, before anything is loaded.
 
     Raises
     ------
     SettingError
-        One of them is not known, or is measured by a script of its own.
+        A change is not what a system sets itself, or a system refuses a setting.
     """
-    for name, script in MEASURED_ELSEWHERE.items():
-        if name in map(str.strip, told.split(",")):
-            raise SettingError(f"'{name}' trains on devices' own questions", where="systems", fix=f"run {script}")
-    return named(told, system_names())
+    for name in systems:
+        own = changes_of(name)
+        for key, value in own.items():
+            if changes.get(key, value) != value:
+                fix = f"set it to {value}, or leave it or {name} out"
+                raise SettingError(f"'{changes[key]}' does not fit {name}, which sets {value}", where=key, fix=fix)
+        strategy, _ = VARIANTS.get(name, (name, {}))
+        if strategy in STRATEGIES:
+            settings = Settings.from_config({**base.flat(), **own})
+            try:
+                make_strategy(strategy, settings, [], ServerTools(settings))
+            except SettingError as error:
+                value = settings.flat().get(error.where, "")
+                raise SettingError(
+                    f"'{value}' does not fit {name}: {error.what}", where=error.where, fix=error.fix
+                ) from None
 
 
 def make_system(name: str, world: World) -> System:
-    """Make a system by its name, which is one of `system_names`."""
+    """Make a system by its name, which is one of `SYSTEMS`."""
     if name in STRATEGIES or name in VARIANTS:
         strategy, _ = VARIANTS.get(name, (name, {}))
         return Federated(strategy, world, changes_of(name))

@@ -23,10 +23,10 @@ from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import BuildReport
 from fedrag_flwr.retrieval import QuestionVectors
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
-from fedrag_flwr.sources.benchmark import Benchmark, read_multihop, read_pool
+from fedrag_flwr.sources.benchmark import read_multihop
 from fedrag_flwr.sources.partition import Partition, partition_documents, write_partition
 from simulations.baselines import Keep, Limits, Substrate
-from simulations.bench.plan import BenchPlan, dataset_of
+from simulations.bench.plan import BenchPlan
 from simulations.fixtures.kept_devices import notes_of
 
 _BUILDING = (
@@ -135,15 +135,13 @@ def _in_order(units: Units, ids: Sequence[str]) -> NDArray[np.float32]:
     return units.vectors[[row[unit] for unit in ids]]
 
 
-def make_world(plan: BenchPlan, path: Path, results: Path = Path()) -> World:
-    """Read a dataset, deal its documents as the setting asks, and write the devices' files.
+def make_world(plan: BenchPlan, results: Path = Path()) -> World:
+    """Read a plan's set, deal its documents as the setting asks, and write the devices' files.
 
     Parameters
     ----------
     plan
         What to run.
-    path
-        The dataset.
     results
         The folder of what is found.
 
@@ -152,23 +150,22 @@ def make_world(plan: BenchPlan, path: Path, results: Path = Path()) -> World:
     SourceError
         The file holds too few such questions.
     """
-    benchmark = _read(plan, path)
-    devices = 1 if plan.setting == "pool" else plan.devices
-    partition = partition_documents(benchmark, devices, plan.seed, 0.0 if plan.setting == "local" else None)
+    local = plan.setting == "local"
+    most = math.ceil(plan.questions * _MORE) if local else plan.questions
+    benchmark = read_multihop(plan.data, plan.split, most, "distractor")
+    partition = partition_documents(benchmark, plan.devices, plan.seed, 0.0 if local else None)
     questions = partition.questions
-    if plan.setting == "local":
+    if local:
         questions = tuple(question for question in questions if question.question_id in partition.local)
         if len(questions) < plan.questions:
             raise SourceError(
                 f"has {len(questions)} questions whose gold fits on one device, {plan.questions} were asked for",
-                where=path.name,
+                where=plan.data.name,
                 fix="ask for fewer questions or fewer devices",
             )
     questions = questions[: plan.questions]
-    name = dataset_of(path)
-    told = f"{plan.hashes()[name]}-{plan.split}-{plan.setting}-{devices}-{plan.questions}-{plan.seed}"
-    dealt = f"{name}-{told}"  # another file of this name, or another corpus beside it, is another dataset
-    root = plan.home / f"{dealt}-{build_digest(plan.base())}"
+    told = "-".join(map(str, plan.told.values()))
+    root = plan.home / f"{plan.dataset}-{told}-{build_digest(plan.base())}"
     write_partition(root, replace(partition, questions=questions))
     settings = Settings.from_config(
         {
@@ -178,17 +175,10 @@ def make_world(plan: BenchPlan, path: Path, results: Path = Path()) -> World:
             "data.questions": str(root / "questions.jsonl"),
         }
     )
-    return World(name, settings, partition, questions, results)
+    return World(plan.dataset, settings, partition, questions, results)
 
 
 def build_digest(settings: Settings) -> str:
     """What decides what a build makes of the same documents: stores of other settings lie apart."""
     told = {key: value for key, value in settings.flat().items() if key.startswith(_BUILDING)}
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:6]
-
-
-def _read(plan: BenchPlan, path: Path) -> Benchmark:
-    if plan.setting == "pool":
-        return read_pool(path, plan.questions)
-    rows = math.ceil(plan.questions * _MORE) if plan.setting == "local" else plan.questions
-    return read_multihop(path, plan.split, rows, "distractor")

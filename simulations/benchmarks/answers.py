@@ -1,26 +1,55 @@
 """How often is an answer right, and what does it cost, beside plainly asking the same model?
 
 The questions of the floor's sets, each set on one device with all of its documents. Systems take turns question by
-question; `rows.jsonl` has a row of each.
+question. `rows.jsonl` and `answers.csv` have a line of each and no text; `said.jsonl` has the texts.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 
+from fedrag_flwr.answering.engine import Engine
 from fedrag_flwr.cli.console import out
+from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.settings import Settings
-from simulations.answers import tables as t
-from simulations.answers.bench import SYSTEMS, known_sets, run_sets
-from simulations.answers.sets import SETS
+from fedrag_flwr.evaluation import paired_difference
+from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.models.generator import LlamaGenerator
+from fedrag_flwr.records import Answer, Question
+from fedrag_flwr.settings import Plain, Settings
+from simulations.answers.sets import EVERYTHING, SETS, AnswerSet, judged, known_sets, open_set, read_set
 from simulations.bench.frame import Bench
+from simulations.bench.outcome import groups
 from simulations.bench.plan import named
+from simulations.bench.systems import order_of
+from simulations.reporting.kept_rows import KeptRows, Row
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+FLOOR = "plain"
+FIVE, EIGHT = 5, 8
+BINS = 10
 LEVELS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6)  # of confidence, whose cost a table shows
-QUICK = 3  # questions of a quick run
+QUICK_QUESTIONS, QUICK_BESIDE = 2, 1
+VERDICTS = ("right", "wrong", "declined")
+Ask = Callable[[Engine, Question], Answer]
+
+# Each system: how a question is asked, and the settings under which it differs.
+SYSTEMS: Mapping[str, tuple[Ask, Mapping[str, Plain]]] = {
+    "plain": (lambda engine, question: engine.plain(question), {}),
+    "engine": (lambda engine, question: engine.at_home(question), {}),
+    "memory-only": (lambda engine, question: engine.at_home(question, reading=False), {}),
+    "no-memory": (lambda engine, question: engine.at_home(question, memory=False), {}),
+    "no-quotes": (lambda engine, question: engine.at_home(question), {"inference.quotes": False}),
+    "answer-always": (lambda engine, question: engine.at_home(question), {"inference.abstain-below": 0.0}),
+    "windows": (lambda engine, question: engine.at_home(question), {"inference.words": 220}),
+}
 
 
 def run(
@@ -36,18 +65,189 @@ def run(
     asked = named(sets or bench.sized(",".join(SETS), "guides"), known_sets(), "set")
     chosen = named(systems, tuple(SYSTEMS))
     if split not in ("train", "test"):
-        raise SettingError("is no split", where=split, fix="train or test")
+        raise SettingError(f"'{split}' is no split", where="--split", fix="train or test")
     settings = Settings.from_config({**bench.settings.flat(), "models.generation-cache": False})
-    most = bench.sized(None, QUICK)
-    rows = run_sets(asked, chosen, bench.data(), split, settings, bench.out, bench.tell, most=most)
-    rows = [row for row in rows if row.set in asked and row.system in chosen]
-    tables = [t.answer_table(rows), t.kind_table(rows), t.ranking_table(rows)]
-    for system in chosen:
-        own = [row for row in rows if row.system == system]
-        if system != t.FLOOR:
-            tables.append(f"{system}: calibration error {t.calibration_error(own):.3f}\n\n{t.reliability_table(own)}")
-            (bench.out / f"reliability_{system}.svg").write_text(t.reliability_chart(own), encoding="utf-8")
+    found: list[Row] = []
+    for name in asked:
+        one = read_set(name, bench.data(), split)
+        found += ask_set(name, bench.sized(one, one.small(QUICK_QUESTIONS, QUICK_BESIDE)), chosen, settings, bench)
+    report(bench, found, chosen)
+
+
+def ask_set(name: str, asked: AnswerSet, systems: Sequence[str], settings: Settings, bench: Bench) -> list[Row]:
+    """Ask all systems the questions of a set that they were not asked yet; give a row of each."""
+    questions = asked.together().questions
+    bench.tell(f"{name}: {len(questions)} questions; documents are read")
+    found = []
+    with open_set(asked, settings) as device:
+        rows = bench.rows("rows", device.models.generator_id, str(settings.digest()))
+        engines = {system: _engine(device, SYSTEMS[system][1], settings) for system in systems}
+        for turn, gold in enumerate(questions):
+            for system in order_of(list(systems), turn):
+                found.append(_row(name, system, engines[system], gold, rows, bench))
+            if turn % 10 == 9:
+                bench.tell(f"{name}: {turn + 1} of {len(questions)}")
+    return found
+
+
+def _engine(device: EdgeDevice, changes: Mapping[str, Plain], settings: Settings) -> Engine:
+    """The device's engine under a system's settings."""
+    return device.engine_under(Settings.from_config({**settings.flat(), **changes})) if changes else device.engine
+
+
+def _row(name: str, system: str, engine: Engine, gold: GoldQuestion, rows: KeptRows, bench: Bench) -> Row:
+    """A system's answer to a question, without any text.
+
+    `confidence` is the answer's, before it was declined; `found five` the share of gold documents among the ranking's
+    first five passages, `found all` whether all are among its first eight (-1 where there is no gold document).
+    """
+
+    def ask() -> Row:
+        generator = engine.reader.generator()
+        if isinstance(generator, LlamaGenerator):  # no system profits from the prompt of the one before it
+            generator.forget_prompt()
+        answer = SYSTEMS[system][0](engine, Question(gold.question_id, gold.text, EVERYTHING))
+        verdict, cost = judged(gold, answer.text), answer.cost
+        told = {"set": name, "system": system, "id": gold.question_id, "verdict": verdict, "question": gold.text}
+        told |= {"gold": gold.answer, "answer": answer.text, "explanation": answer.explanation}
+        with (bench.out / "said.jsonl").open("a", encoding="utf-8") as said:
+            said.write(json.dumps(told, ensure_ascii=False) + "\n")
+        five, every = _found(engine, gold)
+        return {
+            "set": name,
+            "system": system,
+            "id": gold.question_id,
+            "kind": gold.kind if gold.answer else "unanswerable",
+            "verdict": verdict,
+            "path": answer.path,
+            "confidence": round(answer.score, 4),
+            "seconds": round(cost.seconds, 3),
+            "calls": cost.llm_calls,
+            "tokens in": cost.tokens_in,
+            "tokens out": cost.tokens_out,
+            "found five": five,
+            "found all": every,
+        }
+
+    return rows.row(f"{name}/{system}/{gold.question_id}", ask)
+
+
+def _found(engine: Engine, gold: GoldQuestion) -> tuple[float, int]:
+    if not gold.documents or engine.order is None:
+        return -1.0, -1
+    ranked = [one.passage_id.rpartition("#")[0] for one in engine.order.rank(gold.text, EIGHT)]
+    wanted = set(gold.documents)
+    return round(len(wanted & set(ranked[:FIVE])) / len(wanted), 3), int(wanted <= set(ranked))
+
+
+def report(bench: Bench, found: Sequence[Row], systems: Sequence[str]) -> None:
+    """Print and keep all tables, and a reliability diagram for each system that tells its confidence."""
+    from pandas import DataFrame
+
+    rows = DataFrame([dict(one) for one in found])
+    rows.to_csv(bench.out / "answers.csv", index=False)
+    bench.table("answers", answer_table(rows))
+    bench.table("kinds", kind_table(rows), "Right / wrong / declined by kind of question")
+    bench.table("ranking", ranking_table(rows), "Gold documents that the ranking finds")
+    for system in systems:
+        if system != FLOOR:
+            bins = reliability(rows[rows["system"] == system])
+            caption = f"{system}: expected calibration error {calibration_error(bins):.3f}"
+            bench.table(f"reliability_{system}", bins.round(2), caption)
+            lines = bins.set_index("told")[["right"]].assign(**{"as told": bins["told"].to_numpy()})
+            bench.chart(f"reliability_{system}", lines, "confidence", "share of answers that are right")
         if system == "answer-always":
-            tables.append(t.level_table(own, LEVELS))
-    (bench.out / "table.md").write_text("\n\n".join(tables) + "\n", encoding="utf-8")
-    out.print("\n\n".join(tables), highlight=False, markup=False, soft_wrap=True)
+            bench.table("levels", level_table(rows[rows["system"] == system], LEVELS), "What each level would cost")
+
+
+def answer_table(rows: DataFrame) -> DataFrame:
+    """One line for each set and system, and over all sets."""
+    from pandas import DataFrame, concat
+
+    whole = concat([rows, rows.assign(set="all")]) if rows["set"].nunique() > 1 else rows
+    lines = []
+    for (name, system), own in groups(whole, "set", "system"):
+        floor = whole[(whole["set"] == name) & (whole["system"] == FLOOR)]
+        line: dict[str, object] = {"set": name, "system": system, "n": len(own)}
+        line |= {verdict: int((own["verdict"] == verdict).sum()) for verdict in VERDICTS}
+        line["right - plain"] = "" if system == FLOOR else _against(own, floor)
+        line["mean s"] = round(own["seconds"].mean(), 2)
+        line["p95 s"] = round(own["seconds"].quantile(0.95), 2)
+        line["read"] = round(own["tokens in"].mean())
+        line["written"] = round(own["tokens out"].mean(), 1)
+        line["calls"] = round(own["calls"].mean(), 2)
+        lines.append(line)
+    return DataFrame(lines)
+
+
+def _against(own: DataFrame, floor: DataFrame) -> str:
+    """The paired difference to the floor, in points, with its interval."""
+    place = own["set"] + "/" + own["id"]
+    right = dict(zip(floor["set"] + "/" + floor["id"], floor["verdict"] == "right", strict=True))
+    pairs = [(one == "right", right[key]) for key, one in zip(place, own["verdict"], strict=True) if key in right]
+    if len(pairs) < 2:
+        return ""
+    first, second = (100.0 * np.array(side, dtype=np.float64) for side in zip(*pairs, strict=True))
+    found = paired_difference(first, second, rng=np.random.default_rng(7))
+    return f"{found.value:+.1f} ({found.low:+.1f} to {found.high:+.1f})"
+
+
+def kind_table(rows: DataFrame) -> DataFrame:
+    """Right, wrong and declined, by set and kind of question, for each system."""
+    from pandas import DataFrame
+
+    lines = []
+    for (name, kind), own in groups(rows, "set", "kind"):
+        line: dict[str, object] = {"set": name, "kind": kind, "n": own["id"].nunique()}
+        for (system,), of in groups(own, "system"):
+            line[system] = " / ".join(str((of["verdict"] == verdict).sum()) for verdict in VERDICTS)
+        lines.append(line)
+    return DataFrame(lines)
+
+
+def ranking_table(rows: DataFrame) -> DataFrame:
+    """How much of the gold documents the ranking finds, by set."""
+    own = rows[rows["found all"] >= 0].drop_duplicates(["set", "id"])
+    found = own.groupby("set", sort=False).agg(
+        **{"n": ("id", "size"), "R@5": ("found five", "mean"), "all gold at 8": ("found all", "mean")}
+    )
+    found[["R@5", "all gold at 8"]] = (100 * found[["R@5", "all gold at 8"]]).round(1)
+    return found.reset_index()
+
+
+def reliability(rows: DataFrame) -> DataFrame:
+    """Given answers by confidence in bins of equal width: how many, their mean confidence, the share that is right."""
+    given = rows[rows["path"] != "abstained"]
+    place = (given["confidence"] * BINS).astype(int).clip(upper=BINS - 1)
+    found = (
+        given.assign(right=given["verdict"] == "right")
+        .groupby(place)
+        .agg(answers=("right", "size"), told=("confidence", "mean"), right=("right", "mean"))
+    )
+    found.insert(0, "confidence", [f"{at / BINS:.1f} to {(at + 1) / BINS:.1f}" for at in found.index])
+    return found.reset_index(drop=True)
+
+
+def calibration_error(bins: DataFrame) -> float:
+    """Expected calibration error of given answers (Guo et al. 2017, eq. 3)."""
+    return float((bins["answers"] * (bins["told"] - bins["right"]).abs()).sum() / max(bins["answers"].sum(), 1))
+
+
+def level_table(rows: DataFrame, levels: Sequence[float]) -> DataFrame:
+    """What each level of confidence, below which nothing is answered, would have cost."""
+    from pandas import DataFrame
+
+    right, nothing = rows["verdict"] == "right", rows["kind"] == "unanswerable"
+    lines = []
+    for level in levels:
+        kept = (rows["path"] != "abstained") & (rows["confidence"] >= level)
+        lines.append(
+            {
+                "level": level,
+                "right answers": int((kept & right).sum()),
+                "wrong answers": int((kept & ~right).sum()),
+                "answerable declined, %": round(100 - 100 * kept[~nothing].mean()),
+                "unanswerable declined, %": round(100 - 100 * kept[nothing].mean()) if nothing.any() else "",
+            }
+        )
+    return DataFrame(lines)

@@ -1,57 +1,171 @@
-"""Which strategy answers best over several devices, and at what cost?
+"""Which strategy answers best over several devices, and at what cost (FD-RAG's Table 1)?
 
-All systems answer the same questions over the same devices, in turn. `--systems` names them, `--sets` the multi-hop
-files of the data folder.
+All systems answer the same questions over the same devices, in turn: first where each home holds what its questions
+need, then where documents are dealt at random. `--sets` names multi-hop files of the data folder. `answers.csv` has a
+line of each question and system. The two settings may run side by side, as two commands with `--setting` and `--out`.
 """
 
 from __future__ import annotations
 
+import gzip
+import json
+import time
+from itertools import islice
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 
 from fedrag_flwr.cli.console import out
-from fedrag_flwr.evaluation.table import cost_table, kinds_table, quality_table
-from fedrag_flwr.sources.hub import PREFIX
+from fedrag_flwr.evaluation.bootstrap import Interval
 from simulations.bench.frame import Bench
-from simulations.bench.outcome import write_outcome
-from simulations.bench.plan import BenchPlan, Setting, Split
+from simulations.bench.outcome import accuracy_of, answer_frame, difference_of, groups, prepared_frame, write_outcome
+from simulations.bench.plan import BenchPlan, Setting, Split, named
 from simulations.bench.run import run_plan
-from simulations.bench.systems import chosen_systems, system_names
+from simulations.bench.systems import SYSTEMS, refuse_clashes
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+# The paper's rows in its order (`local-memory` is its FD-RAG without fusion), then the floor and others.
+TABLE = {
+    "local": (
+        *("vanilla", "iterative", "long-units", "filter-requery", "summary-tree", "communities", "hyperedges"),
+        *("pagerank", "fd-rag-local", "plain", "bm25", "hybrid", "closed-book"),
+    ),
+    "federated": (
+        *("local-rag", "confidential-broadcast", "rag-route", "local-memory", "memory-fusion"),
+        *("fedrag", "summary-routing", "hybrid-fusion", "no-rag", "centralized"),
+    ),
+}
+SETS = "hotpotqa,2wikimultihopqa,musique"
+REFERENCES = {"local": "plain", "federated": "local-rag"}
+QUICK = {"setting": "federated", "sets": "hotpotqa", "systems": "local-rag,fedrag"}
+QUICK_QUESTIONS, QUICK_DEVICES = 2, 2
 
 
 def run(
     bench: Bench,
-    systems: Annotated[str, typer.Option(help="Names separated by commas; `list` names all.")] = "plain,fedrag",
-    sets: Annotated[str, typer.Option(help="Files of the data folder without their ending, or hub:NAME:CONFIG.")] = (
-        "hotpotqa"
-    ),
-    setting: Annotated[str, typer.Option(help="local, federated or pool.")] = "local",
+    systems: Annotated[str, typer.Option(help="Names separated by commas; `list` names all. Else the table's.")] = "",
+    sets: Annotated[str, typer.Option(help="Files of the data folder without their ending, or paths.")] = "",
+    setting: Annotated[str, typer.Option(help="local or federated; both without it.")] = "",
     devices: Annotated[int, typer.Option(help="Number of devices.")] = 5,
     questions: Annotated[int, typer.Option(help="Questions of each set.")] = 40,
     seed: Annotated[int, typer.Option(help="Fixes the dealing of documents.")] = 7,
     split: Annotated[str, typer.Option(help="dev to report, train to choose settings.")] = "dev",
 ) -> None:
-    """Ask all systems the same questions over the same devices, and write tables and a report."""
+    """Ask all systems the same questions over the same devices; print ACC, seconds, who answered, and costs."""
     if systems == "list":
-        out.print("\n".join(system_names()))
+        out.print("\n".join(SYSTEMS))
         return
-    plan = BenchPlan(
-        data=tuple(_file(bench, name.strip()) for name in sets.split(",")),
-        systems=chosen_systems(systems),
-        setting=cast("Setting", setting),
-        devices=devices,
-        questions=bench.sized(questions, 2),
-        seed=seed,
-        changes=bench.changes,
-        split=cast("Split", split),
-    )
-    worlds, rows = run_plan(plan, bench.out, bench.tell)
-    summary = write_outcome(plan, worlds, rows, bench.out)
-    for table in (quality_table(summary), kinds_table(summary), cost_table(summary)):
-        out.print(table)
+    if bench.quick:
+        setting, sets, systems = setting or QUICK["setting"], sets or QUICK["sets"], systems or QUICK["systems"]
+        questions, devices = min(questions, QUICK_QUESTIONS), min(devices, QUICK_DEVICES)
+    settings = named(setting or ",".join(TABLE), get_args(Setting), "setting")
+    chosen = {one: named(systems, SYSTEMS) if systems else TABLE[one] for one in settings}
+    plans = [
+        BenchPlan(
+            data=file_of(bench, name.strip()),
+            systems=names,
+            setting=cast("Setting", one),
+            devices=devices,
+            questions=questions,
+            seed=seed,
+            changes=bench.changes,
+            split=cast("Split", split),
+        )
+        for one, names in chosen.items()
+        for name in (sets or SETS).split(",")
+    ]
+    for plan in plans:
+        refuse_clashes(plan.systems, plan.base(), plan.changes)
+    run_plans(bench, plans)
 
 
-def _file(bench: Bench, name: str) -> Path:
-    return Path(name) if name.startswith(PREFIX) or Path(name).is_file() else bench.data() / f"{name}.jsonl.gz"
+def run_plans(bench: Bench, plans: list[BenchPlan]) -> tuple[DataFrame, DataFrame]:
+    """Run plans, each in a folder of its own; print the tables, and give all answers and preparations."""
+    from pandas import concat
+
+    answers, prepared = [], []
+    for plan in plans:
+        start = time.monotonic()
+        folder = bench.out / f"{plan.setting}-{plan.dataset}-{plan.devices}"
+        world, rows = run_plan(plan, folder, bench.tell)
+        write_outcome(plan, world, rows, folder, time.monotonic() - start)
+        answers.append(answer_frame(plan, world, rows))
+        prepared.append(prepared_frame(plan, world, rows))
+    every, before = concat(answers, ignore_index=True), concat(prepared, ignore_index=True)
+    every.to_csv(bench.out / "answers.csv", index=False)
+    bench.table("accuracy", accuracy_table(every), "ACC in per cent (mean over devices), and mean seconds")
+    bench.table("over_all", over_all_table(every), "Over all sets; the difference is paired")
+    bench.table("paths", path_table(every), "By who answered: questions / right in per cent / mean seconds")
+    bench.table("costs", cost_table(every), "Means of a question")
+    bench.table("prepared", before, "Before the first question, all devices together")
+    return every, before
+
+
+def accuracy_table(answers: DataFrame) -> DataFrame:
+    """ACC and seconds of each system, with two columns for each set."""
+    from pandas import DataFrame
+
+    lines: dict[tuple[str, str], dict[str, object]] = {}
+    for (setting, system, name), own in groups(answers, "setting", "system", "set"):
+        line = lines.setdefault((setting, system), {"setting": setting, "system": system})
+        line[f"{name}: ACC"] = round(accuracy_of(own).value, 1)
+        line[f"{name}: s"] = round(own["seconds"].mean(), 2)
+    return DataFrame(list(lines.values()))
+
+
+def over_all_table(answers: DataFrame) -> DataFrame:
+    """Right answers, ACC and its interval over all sets, beside the setting's reference."""
+    from pandas import DataFrame
+
+    lines = []
+    for (setting, system), own in groups(answers, "setting", "system"):
+        beside = answers[(answers["setting"] == setting) & (answers["system"] == REFERENCES[setting])]
+        line: dict[str, object] = {"setting": setting, "system": system, "questions": len(own)}
+        line["right"] = int(own["right"].sum())
+        line["ACC"] = _told(accuracy_of(own))
+        if len(beside) == len(own) and system != REFERENCES[setting]:
+            line[f"minus {REFERENCES[setting]}"] = _told(difference_of(own, beside), "+")
+        lines.append(line)
+    return DataFrame(lines).fillna("")
+
+
+def path_table(answers: DataFrame) -> DataFrame:
+    """How many questions each path answered, what share rightly, and how fast."""
+    from pandas import DataFrame
+
+    lines: dict[tuple[str, str], dict[str, object]] = {}
+    for (setting, system, path), own in groups(answers, "setting", "system", "path"):
+        line = lines.setdefault((setting, system), {"setting": setting, "system": system})
+        line[path] = f"{len(own)} / {100 * own['right'].mean():.0f} / {own['seconds'].mean():.2f}"
+    return DataFrame(list(lines.values())).fillna("")
+
+
+def cost_table(answers: DataFrame) -> DataFrame:
+    """Mean costs of a question."""
+    columns = ["seconds", "calls", "tokens in", "tokens out", "messages", "bytes", "server s"]
+    return answers.groupby(["setting", "system"], sort=False)[columns].mean().round(2).reset_index()
+
+
+def _told(found: Interval, sign: str = "") -> str:
+    return f"{found.value:{sign}.1f} ({found.low:{sign}.1f} to {found.high:{sign}.1f})"
+
+
+def file_of(bench: Bench, name: str) -> Path:
+    """A multi-hop file by its path or its name in the data folder; in a quick run with few paragraphs a question."""
+    path = Path(name) if Path(name).is_file() else bench.data() / f"{name}.jsonl.gz"
+    return short(path, bench.out) if bench.quick and path.is_file() else path
+
+
+def short(path: Path, folder: Path) -> Path:
+    """Write the first dev rows of a file with their gold paragraphs and one other."""
+    kept = folder / path.name
+    with gzip.open(path, "rt", encoding="utf-8") as lines, gzip.open(kept, "wt", encoding="utf-8") as out:
+        dev = (row for row in map(json.loads, lines) if row["split"] == "dev")
+        for row in islice(dev, 2 * QUICK_QUESTIONS):
+            ranked = sorted(row["paragraphs"], key=lambda one: not one["is_supporting"])
+            gold = sum(one["is_supporting"] for one in ranked)
+            out.write(json.dumps(row | {"paragraphs": ranked[: gold + 1]}) + "\n")
+    return kept

@@ -17,7 +17,6 @@ from filelock import FileLock, Timeout
 
 from fedrag_flwr.errors import ProcessError
 from fedrag_flwr.evaluation.measures import seconds
-from simulations.bench.rows import LOCK
 from simulations.reporting.folders import out_folder
 
 DATASETS = ("hotpotqa", "2wikimultihopqa", "musique")
@@ -98,7 +97,7 @@ def run_part(part: Part, out: Path) -> None:
 
 def _wait_for(part: Part, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / LOCK)
+    lock = FileLock(folder / "lock")
     try:
         lock.acquire(timeout=0)
     except Timeout:

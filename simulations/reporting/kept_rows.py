@@ -28,5 +28,4 @@ class KeptRows:
         if key not in self._rows:
             self._rows[key] = measure()
             self._file.add({"key": key, "row": self._rows[key]})
-            print(key, self._rows[key], flush=True)
         return self._rows[key]

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from pandas import DataFrame, concat
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.text.pipeline import SpacyPipeline
-from simulations.answers.bench import AnswerRow, read_rows
 from simulations.answers.made_up import made_up
-from simulations.answers.scoring import is_right, judged
-from simulations.answers.sets import EVERYTHING, SETS, read_set
-from simulations.answers.tables import (
+from simulations.answers.sets import EVERYTHING, SETS, is_right, judged, read_set
+from simulations.benchmarks.answers import (
     answer_table,
     calibration_error,
     kind_table,
     level_table,
-    reliability_chart,
-    reliability_table,
+    ranking_table,
+    reliability,
 )
 
 LONG = (
@@ -83,6 +81,11 @@ def test_a_set_lies_on_its_devices_and_on_one(name: str) -> None:
     held = {one.id for one in whole.documents[EVERYTHING]}
     assert len(held) == sum(map(len, found.documents.values()))
     assert all(set(one.documents) <= held for one in whole.questions)
+    small = found.small(2, 1).together()
+    assert len(small.questions) == 2
+    assert {name for one in small.questions for name in one.documents} <= {
+        one.id for one in small.documents[EVERYTHING]
+    }
     train = {one.question_id for one in read_set(name, data, "train").questions}
     assert train.isdisjoint(one.question_id for one in found.questions)
 
@@ -97,48 +100,37 @@ def test_an_unknown_set_is_refused() -> None:
     assert not any(one.answer for one in made.questions)
 
 
-def row(system: str, name: str, verdict: str, confidence: float = 0.9) -> AnswerRow:
-    path = "abstained" if verdict == "declined" else "cognizer"
-    return AnswerRow("demo", system, name, "single", verdict, path, confidence, 1.0, 1, 100, 5, 1.0, 1)
-
-
-def test_rows_are_read_again_without_a_torn_last_line(tmp_path: Path) -> None:
-    import json
-
-    kept = [row("plain", "a", "right"), row("engine", "a", "wrong")]
-    file = tmp_path / "rows.jsonl"
-    file.write_text("".join(json.dumps(asdict(one)) + "\n" for one in kept) + '{"set": "de', encoding="utf-8")
-    assert read_rows(file) == kept
-    assert read_rows(file) == kept
-    assert read_rows(tmp_path / "none.jsonl") == []
+def row(system: str, name: str, verdict: str, confidence: float = 0.9, kind: str = "single") -> dict[str, object]:
+    costs = {"seconds": 1.0, "calls": 1, "tokens in": 10, "tokens out": 3, "found five": 1.0, "found all": 1}
+    told = {"set": "demo", "system": system, "id": name, "kind": kind, "verdict": verdict, "confidence": confidence}
+    return {**told, "path": "abstained" if verdict == "declined" else "cognizer", **costs}
 
 
 def test_tables_count_and_compare_with_the_floor() -> None:
     verdicts = ["right", "wrong", "declined", "right"]
     rows = [row("plain", str(n), "wrong") for n in range(4)]
-    rows += [row("engine", str(n), verdict) for n, verdict in enumerate(verdicts)]
-    table = answer_table(rows)
-    assert "| demo | plain | 4 | 0 | 4 | 0 |" in table
-    assert "| demo | engine | 4 | 2 | 1 | 1 | +50.0" in table
-    assert "0 / 4 / 0 | 2 / 1 / 1" in kind_table(rows)
+    frame = DataFrame([*rows, *(row("engine", str(n), verdict) for n, verdict in enumerate(verdicts))])
+    table = answer_table(frame).set_index("system")
+    counts = table[["n", "right", "wrong", "declined"]].to_numpy().tolist()
+    assert counts == [[4, 0, 4, 0], [4, 2, 1, 1]]
+    assert table["right - plain"]["plain"] == ""
+    assert str(table.loc["engine", "right - plain"]).startswith("+50.0 (")
+    assert kind_table(frame)[["n", "plain", "engine"]].to_numpy().tolist() == [[4, "0 / 4 / 0", "2 / 1 / 1"]]
+    assert ranking_table(frame).to_numpy().tolist() == [["demo", 4, 100.0, 100.0]]
+    both = answer_table(concat([frame, frame.assign(set="other")]))
+    assert both[both["set"] == "all"]["n"].tolist() == [8, 8]
 
 
 def test_calibration_is_perfect_where_confidence_is_the_share_that_is_right() -> None:
-    sure = [row("engine", str(n), "right", 1.0) for n in range(5)]
-    assert calibration_error(sure) == 0.0
-    wrong = [replace(one, verdict="wrong") for one in sure]
-    assert calibration_error(wrong) == 1.0
-    assert calibration_error([row("engine", "a", "declined")]) == 0.0
-    assert "1.00 | 1.00" in reliability_table(sure)
+    for verdict, error in (("right", 0.0), ("wrong", 1.0), ("declined", 0.0)):
+        bins = reliability(DataFrame([row("engine", str(n), verdict, 1.0) for n in range(5)]))
+        assert calibration_error(bins) == error
+    mixed = reliability(DataFrame([row("engine", "a", "right", 0.91), row("engine", "b", "wrong", 0.25)]))
+    assert mixed["confidence"].tolist() == ["0.2 to 0.3", "0.9 to 1.0"]
+    assert mixed["right"].tolist() == [0.0, 1.0]
 
 
-def test_a_level_declines_what_is_below_it_and_the_diagram_counts_answers() -> None:
+def test_a_level_declines_what_is_below_it() -> None:
     rows = [row("always", "a", "right", 0.9), row("always", "b", "wrong", 0.2)]
-    rows.append(replace(row("always", "c", "wrong", 0.4), kind="unanswerable"))
-    table = level_table(rows, (0.0, 0.3, 0.5))
-    assert "| 0.00 | 1 | 2 | 0 % | 0 % |" in table
-    assert "| 0.30 | 1 | 1 | 50 % | 0 % |" in table
-    assert "| 0.50 | 1 | 0 | 50 % | 100 % |" in table
-    chart = reliability_chart(rows)
-    assert chart.startswith("<svg")
-    assert chart.count("1 answers") == 3
+    table = level_table(DataFrame([*rows, row("always", "c", "wrong", 0.4, "unanswerable")]), (0.0, 0.3, 0.5))
+    assert table.to_numpy().tolist() == [[0.0, 1, 2, 0, 0], [0.3, 1, 1, 50, 0], [0.5, 1, 0, 50, 100]]

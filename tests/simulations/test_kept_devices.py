@@ -115,8 +115,8 @@ def test_what_one_system_learns_on_its_walks_teaches_no_other(files: Federation)
 def test_what_walks_learn_is_kept_for_each_results_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FEDRAG_HOME", str(tmp_path / "home"))
     data = write_data(tmp_path)
-    plan = BenchPlan((data,), ("topic-walk",), "federated", devices=2, questions=2)
-    worlds = [make_world(plan, data, tmp_path / out) for out in ("one", "two", "one")]
+    plan = BenchPlan(data, ("topic-walk",), "federated", devices=2, questions=2)
+    worlds = [make_world(plan, tmp_path / out) for out in ("one", "two", "one")]
     root = store_root(worlds[0].settings, worlds[0].devices[0])
     root.mkdir(parents=True)
     notes = [root / notes_of(world.walker("topic-walk")) for world in worlds]

@@ -1,38 +1,36 @@
 """Fit the confidence of answers, and the thresholds of memory, on training questions.
 
-    python -m simulations.answers.fit_confidence [--data FOLDER] [--generator NAME] [--write]
-
 Training questions of all sets are answered in one call, and so are questions made of those of `demo` and `guides` that
 nothing answers (`simulations.answers.made_up`). A logistic regression over `judge.READ_FEATURES` gives the probability
-that an answer is right. Memory is asked on `demo` and `guides`, whose stores have memories. Drafts are kept under
-``$FEDRAG_HOME/benchmarks``. Printed is what each level of confidence keeps, of questions left out of the fit in turn.
+that an answer is right. Memory is asked on `demo` and `guides`, whose stores have memories. Printed is what each level
+of confidence keeps, of questions left out of the fit in turn.
 """
 
 from __future__ import annotations
 
-import argparse
-import hashlib
 import json
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+import typer
 
 from fedrag_flwr.answering.judge import READ_FEATURES, RECALL_FEATURES, SHIPPED, recall_features
 from fedrag_flwr.answering.logistic import Logistic
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.errors import SourceError
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.files import replace_file
-from fedrag_flwr.settings import Settings, fedrag_home
-from fedrag_flwr.sources.benchmark import data_root
+from fedrag_flwr.settings import Plain, Settings
 from simulations.answers.made_up import MARK, made_up
-from simulations.answers.scoring import judged
-from simulations.answers.sets import SETS, read_set
-from simulations.answers.tables import markdown
-from simulations.answers.world import open_world
+from simulations.answers.sets import SETS, judged, open_set, read_set
+from simulations.bench.frame import Bench
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Row = Mapping[str, Any]
+
+QUICK_QUESTIONS = 2
 ROWS = 60  # questions of each set but those
 MADE_UP = {"demo": 40, "guides": 30}
 FOLDS = 8
@@ -44,25 +42,44 @@ MADE_UP_WEIGHT = 0.3  # there are more of them than people ask
 OTHERS_WEIGHT = 0.25  # of the other sets' questions, most of which take two hops
 
 
-def drafts(name: str, data: Path, settings: Settings, kept: Path) -> list[dict[str, Any]]:
-    """A set's training questions with their drafts' features, and what memory says to them."""
-    known = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
-    done = {row["id"] for row in known}
-    asked = read_set(name, data, "train")
-    with open_world(asked, settings, memories=name in MADE_UP) as device, kept.open("a", encoding="utf-8") as file:
+def run(
+    bench: Bench, write: Annotated[bool, typer.Option(help="Put the fitted models into the package.")] = False
+) -> None:
+    """Answer training questions, fit, and print what each level of confidence keeps."""
+    own: dict[str, Plain] = {"models.generation-cache": False, "memory.delta": 0.3, "memory.told": 0.0}
+    settings = Settings.from_config({**bench.settings.flat(), **own})
+    rows = [row for name in bench.sized(tuple(SETS), ("guides",)) for row in answered(name, bench, settings)]
+    if bench.quick:
+        if len({bool(row["right"]) for row in rows if row["answered"]}) == 2:
+            bench.tell(str(fit_reading(rows)))
+        return
+    confidence = left_out(rows)
+    bench.table("levels", level_table(rows, confidence), "All sets")
+    pairs = [(row, one) for row, one in zip(rows, confidence, strict=True) if row["set"] in MADE_UP]
+    bench.table("levels_with_memory", level_table(*zip(*pairs, strict=True)), f"{' and '.join(MADE_UP)} alone")
+    if write:
+        put(rows)
+
+
+def answered(name: str, bench: Bench, settings: Settings) -> list[Row]:
+    """A set's training questions with the features of their answers, and what memory says to them."""
+    asked = read_set(name, bench.data(), "train")
+    asked = bench.sized(asked, asked.small(QUICK_QUESTIONS, 1))
+    with open_set(asked, settings, memories=name in MADE_UP) as device:
+        rows = bench.rows(f"answers-{name}", device.models.generator_id, str(settings.digest()))
         questions = list(asked.together().questions)
         if name in MADE_UP:
-            questions += made_up(questions, device.models.pipeline, MADE_UP[name], SEED)
-        for gold in questions if name in MADE_UP else questions[:ROWS]:
-            if gold.kind != "choice" and gold.question_id not in done:  # of listed options each has its share
-                row = {"set": name, **_draft(device, gold)}
-                file.write(json.dumps(row) + "\n")
-                file.flush()
-                known.append(row)
-    return known
+            questions += made_up(questions, device.models.pipeline, bench.sized(MADE_UP[name], 1), SEED)
+        else:
+            questions = questions[:ROWS]
+        return [
+            rows.row(gold.question_id, lambda gold=gold: {"set": name, **_answer(device, gold)})  # type: ignore[misc]
+            for gold in questions
+            if gold.kind != "choice"  # of listed options each has its share
+        ]
 
 
-def _draft(device: EdgeDevice, gold: GoldQuestion) -> dict[str, Any]:
+def _answer(device: EdgeDevice, gold: GoldQuestion) -> Row:
     engine = device.engine
     found = engine.drafted(gold.text)
     memories = []
@@ -81,8 +98,8 @@ def _draft(device: EdgeDevice, gold: GoldQuestion) -> dict[str, Any]:
     }
 
 
-def fit_reading(rows: Sequence[dict[str, Any]]) -> Logistic:
-    """The model of drafts that are answers."""
+def fit_reading(rows: Sequence[Row]) -> Logistic:
+    """The model of what was answered."""
     given = [row for row in rows if row["answered"]]
     weigh = [
         (MADE_UP_WEIGHT if MARK in row["id"] else 1.0) * (1.0 if row["set"] in MADE_UP else OTHERS_WEIGHT)
@@ -106,7 +123,7 @@ def fit_logistic(
     return Logistic(features=tuple(features), weights=tuple(weights.round(5).tolist()), bias=bias)
 
 
-def left_out(rows: Sequence[dict[str, Any]]) -> list[float]:
+def left_out(rows: Sequence[Row]) -> list[float]:
     """The confidence of each answered row by a model that was fitted without its fold; 0 where there is no answer."""
     found = [0.0] * len(rows)
     for fold in range(FOLDS):
@@ -117,52 +134,28 @@ def left_out(rows: Sequence[dict[str, Any]]) -> list[float]:
     return found
 
 
-def level_table(rows: Sequence[dict[str, Any]], confidence: Sequence[float]) -> str:
+def level_table(rows: Sequence[Row], confidence: Sequence[float]) -> DataFrame:
     """What each level of confidence keeps."""
+    from pandas import DataFrame
+
+    right = np.array([bool(row["right"]) for row in rows])
+    nothing = np.array([row["kind"] in NOTHING for row in rows])
     lines = []
     for level in LEVELS:
-        kept = [one >= level for one in confidence]
-        cells = []
-        for answerable in (True, False):
-            of = [keep for row, keep in zip(rows, kept, strict=True) if (row["kind"] in NOTHING) != answerable]
-            cells.append(f"{100 - 100 * float(np.mean(of)):.0f} %")
-        right = sum(bool(row["right"]) for row, keep in zip(rows, kept, strict=True) if keep)
-        lines.append((f"{level:.2f}", str(right), str(sum(kept) - right), *cells))
-    return markdown(("level", "right", "wrong", "answerable declined", "unanswerable declined"), lines)
+        kept = np.array(confidence) >= level
+        lines.append(
+            {
+                "level": level,
+                "right": int((kept & right).sum()),
+                "wrong": int((kept & ~right).sum()),
+                "answerable declined, %": round(100 * float((~kept)[~nothing].mean())),
+                "unanswerable declined, %": round(100 * float((~kept)[nothing].mean())),
+            }
+        )
+    return DataFrame(lines)
 
 
-def main() -> None:
-    """Draft, fit, and write on demand."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=data_root(), help="the folder of evaluation data")
-    parser.add_argument("--generator", default=Settings().models.generator)
-    parser.add_argument("--write", action="store_true")
-    arguments = parser.parse_args()
-    if arguments.data is None:
-        raise SourceError("there is no data", where="--data", fix="name the data folder, or set FEDRAG_DATA")
-    settings = Settings.from_config(
-        {
-            "models.generator": arguments.generator,
-            "models.generation-cache": False,
-            "memory.delta": 0.3,
-            "memory.told": 0.0,
-        }
-    )
-    rows: list[dict[str, Any]] = []
-    for name in SETS:
-        key = hashlib.sha256(f"{READ_FEATURES}{arguments.generator}{settings.inference.words}".encode()).hexdigest()
-        kept = fedrag_home() / "benchmarks" / f"confidence-{name}-{key[:8]}.jsonl"
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        rows += drafts(name, arguments.data, settings, kept)
-    confidence = left_out(rows)
-    print(level_table(rows, confidence))
-    own = [(one, row) for one, row in zip(confidence, rows, strict=True) if row["set"] in MADE_UP]
-    print(f"\n{' and '.join(MADE_UP)} alone:\n\n{level_table([row for _, row in own], [one for one, _ in own])}")
-    if arguments.write:
-        write(rows)
-
-
-def write(rows: Sequence[dict[str, Any]]) -> None:
+def put(rows: Sequence[Row]) -> None:
     """Fit on all rows, and put the models in the place of the shipped ones."""
     file = json.loads(SHIPPED.read_text(encoding="utf-8"))
     file["reading"] = fit_reading(rows).model_dump()
@@ -170,9 +163,6 @@ def write(rows: Sequence[dict[str, Any]]) -> None:
     values = [one[: len(RECALL_FEATURES)] for one in known]
     file["recall"] = fit_logistic(RECALL_FEATURES, values, [one[-2] for one in known], None).model_dump()
     on = ", ".join(f"{name} {sum(row['set'] == name for row in rows)}" for name in SETS)
+    file["fitted_by"] = "fedrag bench fit confidence --write"
     file["fitted_on"] = f"training questions, some made so that nothing answers them: {on}"
     replace_file(SHIPPED, (json.dumps(file, indent=1) + "\n").encode())
-
-
-if __name__ == "__main__":
-    main()

@@ -20,7 +20,7 @@ from fedrag_flwr.evaluation.page.embed import embed
 from fedrag_flwr.evaluation.results import write_page
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.records import Answer
-from simulations.bench.comparing import compared, run_names
+from simulations.bench.comparison import compared, run_names
 from tests.evaluation.made_up_run import DEVICES, Run, make_run
 
 SYSTEM = "no-rag"

@@ -1,19 +1,18 @@
-"""Fits RAGRoute's network and its threshold on training questions, and reports on dev questions.
+"""Fit RAGRoute's network and its threshold on training questions, and report on dev questions.
 
-``python simulations/fit_rag_route.py --data FOLDER`` deals the paragraphs of each multi-hop dataset to devices, at
-random and by topic, and asks for each question which devices have a supporting paragraph among their nearest ones. The
-threshold is the highest at which cross-validation over training questions still finds nine tenths of those devices.
+The paragraphs of each multi-hop set are dealt to devices, at random and by topic. For each question it is asked which
+devices have a supporting paragraph among their nearest ones. The threshold is the highest at which cross-validation
+over training questions still finds nine tenths of those devices.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
 from fedrag_flwr.retrieval.source_router import (
@@ -26,10 +25,14 @@ from fedrag_flwr.retrieval.source_router import (
 )
 from fedrag_flwr.sources.benchmark import Benchmark, read_multihop
 from fedrag_flwr.text.segment import under_title
-from simulations.bench_controller import table
-from simulations.corpora.sentences import DATASETS, encoded, find_data
+from simulations.bench.frame import Bench
+from simulations.corpora.sentences import DATASETS, encoded
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Floats = NDArray[np.float32]
+_SEED = 7
 _HITS = 5  # of a device's nearest paragraphs, among which a supporting one counts
 _UNITS = 16
 _FOLDS = 5
@@ -45,6 +48,27 @@ class Asked:
     relevant: NDArray[np.bool_]
     question: str
     federation: str
+
+
+def run(
+    bench: Bench,
+    questions: Annotated[int, typer.Option(help="Of each set and split.")] = 40,
+    write: Annotated[bool, typer.Option(help="Put the network into the package.")] = False,
+) -> None:
+    """Fit on training rows, and print how the network does on dev rows."""
+    examples: dict[str, list[Asked]] = {}
+    for split in ("train", "dev"):
+        rng = np.random.default_rng(_SEED)
+        examples[split] = []
+        for name, file in bench.sized(DATASETS, {"HotpotQA": DATASETS["HotpotQA"]}).items():
+            most = bench.sized(questions, 8)
+            benchmark = read_multihop(bench.data() / f"{file}.jsonl.gz", split, most)
+            examples[split] += asked_of(name, benchmark, rng)
+    fitted = fit(examples["train"], _SEED)
+    router = replace(fitted, threshold=threshold_of(examples["train"], _SEED))
+    router.save(SHIPPED if write else bench.out / SHIPPED.name)
+    bench.tell(f"{len(FEATURES)} features, threshold {router.threshold:.4f}, fitted on {router.fitted_on}")
+    bench.table("rag_route", report(router, examples["dev"]))
 
 
 def federations(benchmark: Benchmark, vectors: Floats, devices: int, rng: np.random.Generator) -> dict[str, list[int]]:
@@ -119,51 +143,25 @@ def chances_of(router: SourceRouter, one: Asked) -> NDArray[np.float64]:
     return np.asarray(1.0 / (1.0 + np.exp(-(active @ router.output + router.output_bias))))
 
 
-def report(router: SourceRouter, examples: Iterable[Asked]) -> str:
+def report(router: SourceRouter, examples: Iterable[Asked]) -> DataFrame:
     """Recall of relevant devices and devices asked, beside asking as many by their nearest centroid."""
-    groups: dict[str, list[Asked]] = {}
+    from pandas import DataFrame
+
+    found = []
     for one in examples:
-        groups.setdefault(one.federation, []).append(one)
-    rows = []
-    for name, members in groups.items():
-        found, nearest, relevant, asked, devices = 0, 0, 0, 0, 0
-        for one in members:
-            chosen = router.choose(chances_of(router, one), len(one.relevant))
-            by_cosine = np.argsort(-one.features[:, 0])[: len(chosen)]
-            found += int(one.relevant[chosen].sum())
-            nearest += int(one.relevant[by_cosine].sum())
-            relevant += int(one.relevant.sum())
-            asked += len(chosen)
-            devices += len(one.relevant)
-        share = [100 * found / max(1, relevant), 100 * nearest / max(1, relevant)]
-        rows.append(
-            [name, *(f"{one:.1f}" for one in share), f"{asked / len(members):.2f}", f"{100 * asked / devices:.0f}"]
-        )
-    return table(["federation", "relevant devices asked, %", "by cosine", "devices asked", "of all, %"], rows)
-
-
-def main() -> None:
-    """Fit on training rows, write the network, and print how it does on dev rows."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=None)
-    parser.add_argument("--questions", type=int, default=40, help="of each dataset and split")
-    parser.add_argument("--out", type=Path, default=SHIPPED)
-    parser.add_argument("--seed", type=int, default=7)
-    options = parser.parse_args()
-    data, examples = find_data(options.data), dict[str, list[Asked]]()
-    for split in ("train", "dev"):
-        rng = np.random.default_rng(options.seed)
-        examples[split] = []
-        for name, file in DATASETS.items():
-            benchmark = read_multihop(data / f"{file}.jsonl.gz", split, options.questions)
-            examples[split] += asked_of(name, benchmark, rng)
-    fitted = fit(examples["train"], options.seed)
-    arrays = (fitted.mean, fitted.deviation, fitted.hidden, fitted.hidden_bias, fitted.output, fitted.output_bias)
-    router = SourceRouter(*arrays, threshold_of(examples["train"], options.seed), fitted.fitted_on)
-    router.save(options.out)
-    print(json.dumps({"features": len(FEATURES), "threshold": round(router.threshold, 4), "on": router.fitted_on}))
-    print(report(router, examples["dev"]))
-
-
-if __name__ == "__main__":
-    main()
+        chosen = router.choose(chances_of(router, one), len(one.relevant))
+        by_cosine = np.argsort(-one.features[:, 0])[: len(chosen)]
+        counts = one.relevant.sum(), one.relevant[chosen].sum(), one.relevant[by_cosine].sum()
+        found.append((one.federation, *counts, len(chosen), len(one.relevant)))
+    columns = ["federation", "relevant", "found", "by cosine", "asked", "devices"]
+    groups = DataFrame(found, columns=columns).groupby("federation", sort=False)
+    sums = groups.sum()
+    table = DataFrame(
+        {
+            "relevant devices asked, %": (100 * sums["found"] / sums["relevant"]).round(1),
+            "by cosine": (100 * sums["by cosine"] / sums["relevant"]).round(1),
+            "devices asked": groups["asked"].mean().round(2),
+            "of all, %": (100 * sums["asked"] / sums["devices"]).round(),
+        }
+    )
+    return table.reset_index()

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from pandas import read_csv
 
-from fedrag_flwr.retrieval.source_router import FEATURES, SourceRouter, centroids_of, features_of
+from fedrag_flwr.retrieval.source_router import FEATURES, SHIPPED, SourceRouter, centroids_of, features_of
 from fedrag_flwr.sources.benchmark import read_multihop
+from simulations.bench.frame import Bench
 from simulations.corpora.sentences import DATASETS
-from simulations.fit_rag_route import Asked, asked_of, chances_of, fit, main, report, threshold_of
+from simulations.fits.rag_route import Asked, asked_of, chances_of, fit, report, run, threshold_of
 from tests.simulations.tiny_data import write_data
 
 DEVICES = 4
@@ -41,20 +42,13 @@ def examples(count: int, seed: int) -> list[Asked]:
     return made
 
 
-def test_a_router_is_fitted_on_train_rows_and_told_of_on_dev_rows(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "router.json"
-    monkeypatch.setattr("sys.argv", ["fit_rag_route", "--data", str(data), "--questions", "8", "--out", str(out)])
-    main()
-    router, lines = SourceRouter.load(out), capsys.readouterr().out.splitlines()
-    [told] = [json.loads(line) for line in lines if line.startswith("{")]
-    assert told == {"features": len(FEATURES), "threshold": round(router.threshold, 4), "on": router.fitted_on}
+def test_a_router_is_fitted_on_train_rows_and_told_of_on_dev_rows(data: Path, tmp_path: Path) -> None:
+    run(Bench("rag-route", tmp_path, quick=False, root=data), questions=8)
+    router = SourceRouter.load(tmp_path / SHIPPED.name)
     assert router.fitted_on == "24 training questions in 18 federations"
-    found = [line.split(" | ")[1] for line in lines if line.startswith(tuple(f"| {name}, " for name in DATASETS))]
-    assert 12 <= len(found) <= 18  # of so few paragraphs one a device is often left, which tells of nothing
-    assert set(found) <= {"0.0", "33.3", "50.0", "66.7", "100.0"}  # of at most three dev questions
-    assert np.mean(list(map(float, found))) > 80.0  # nine tenths are promised
+    table = read_csv(tmp_path / "rag_route.csv")
+    assert 12 <= len(table) <= 18  # of so few paragraphs one a device is often left, which tells of nothing
+    assert table["relevant devices asked, %"].mean() > 80.0  # nine tenths are promised
 
 
 def test_who_holds_a_supporting_paragraph_is_relevant(data: Path) -> None:
@@ -76,10 +70,10 @@ def test_the_fitted_network_asks_who_has_something() -> None:
     for one in dev:
         chances = chances_of(router, one)
         assert chances[one.relevant].min() > chances[~one.relevant].max()
-    [_, found, by_cosine, asked, share] = report(router, dev).splitlines()[-1].strip("| ").split(" | ")
-    assert 80.0 < float(found) == float(by_cosine) <= 100.0
-    assert 1.6 < float(asked) <= 2.0
-    assert float(share) == pytest.approx(100 * float(asked) / DEVICES, abs=1.0)
+    told = report(router, dev).iloc[-1]
+    assert 80.0 < told["relevant devices asked, %"] == told["by cosine"] <= 100.0
+    assert 1.6 < told["devices asked"] <= 2.0
+    assert told["of all, %"] == pytest.approx(100 * told["devices asked"] / DEVICES, abs=1.0)
 
 
 def test_features_give_the_chances_that_the_router_gives_in_use() -> None:

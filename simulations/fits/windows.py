@@ -1,22 +1,20 @@
 """Fit the model that scores sentences for windows, on training questions with marked gold documents.
 
-    python -m simulations.answers.fit_windows [--data FOLDER] [--sets demo,guides,hotpotqa] [--write]
-
 A sentence is wanted where it stands in a gold document and tells the answer or the title of another gold document; of a
 gold document without such a sentence, the one that tells most of the question is. Each question weighs the same, and so
-does each set. Prints how many short answers stand in windows of some sizes (in brackets: by a model not fitted on the
-set) and in the first four passages. `--write` puts a model of all sets into the package.
+does each set. Printed is how many short answers stand in windows of some sizes (in brackets: by a model not fitted on
+the set) and in the first four passages.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
 from fedrag_flwr.answering.logistic import Logistic
@@ -29,15 +27,13 @@ from fedrag_flwr.answering.windows import (
     content_words,
     describe,
 )
-from fedrag_flwr.errors import SourceError
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.files import replace_file
-from fedrag_flwr.settings import Settings
-from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.text.segment import subject_of
 from fedrag_flwr.text.words import told_words
-from simulations.answers.sets import read_set
-from simulations.answers.world import open_world
+from simulations.answers.sets import known_sets, open_set, read_set
+from simulations.bench.frame import Bench
+from simulations.bench.plan import named
 
 CLOSED = {"yes", "no"}
 BUDGETS = (150, 180, 220, 260)
@@ -54,13 +50,40 @@ class Marked:
     wanted: NDArray[np.bool_]
 
 
-def marked_of(name: str, data: Path) -> list[Marked]:
+def run(
+    bench: Bench,
+    sets: Annotated[str, typer.Option(help="Sets to fit on.")] = "demo,guides,hotpotqa",
+    beside: Annotated[str, typer.Option(help="Sets to look at only.")] = "2wikimultihopqa,musique",
+    write: Annotated[bool, typer.Option(help="Put a model of all sets into the package.")] = False,
+) -> None:
+    """Fit on all sets and without each; print what windows keep."""
+    from pandas import DataFrame
+
+    fitted = {name: marked_of(name, bench) for name in named(bench.sized(sets, "guides"), known_sets(), "set")}
+    others = bench.sized(named(beside, known_sets(), "set"), ())
+    scorer = fit(list(fitted.values()))
+    lines = []
+    for name, own in (fitted | {name: marked_of(name, bench) for name in others}).items():
+        rest = [marked for other, marked in fitted.items() if other != name]
+        without = fit(rest or [own]) if name in fitted else scorer
+        line: dict[str, object] = {"set": name, f"first {FLOOR} passages": round(100 * floor(own), 1)}
+        for words in BUDGETS:
+            line[f"{words} words"] = f"{100 * kept(own, scorer, words):.1f} ({100 * kept(own, without, words):.1f})"
+        lines.append(line)
+    bench.table("windows", DataFrame(lines), "Per cent of short answers that are in what is read")
+    if write:
+        on = ", ".join(f"{name} {len(own)}" for name, own in fitted.items())
+        head = {"fitted_on": f"training questions: {on}", "fitted_by": "fedrag bench fit windows --write"}
+        replace_file(SHIPPED, (json.dumps(head | scorer.model_dump(), indent=1) + "\n").encode())
+
+
+def marked_of(name: str, bench: Bench) -> list[Marked]:
     """The training questions of a set over a device's own ranking."""
-    asked = read_set(name, data, "train")
-    with open_world(asked, Settings(), memories=False) as device:
+    asked = read_set(name, bench.data(), "train")
+    with open_set(bench.sized(asked, asked.small(4, 1)), bench.settings, memories=False) as device:
         evidence_store, order, encoder = device.evidence_store, device.orders.chosen(), device.models.encoder
         found = []
-        for gold in asked.together().questions:
+        for gold in bench.sized(asked, asked.small(4, 1)).together().questions:
             if gold.documents:
                 ranked = evidence_store.ranked(gold.text, encoder.encode([gold.text])[0], order)
                 described = describe(gold.text, ranked)
@@ -140,34 +163,3 @@ def _held(gold: GoldQuestion, text: str) -> bool:
 def _holds(text: str, part: str) -> bool:
     words = " ".join(told_words(part))
     return bool(words) and f" {words} " in f" {' '.join(told_words(text))} "
-
-
-def main() -> None:
-    """Measure out of each set, and write on demand."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=data_root(), help="the folder of evaluation data")
-    parser.add_argument("--sets", default="demo,guides,hotpotqa", help="sets to fit on")
-    parser.add_argument("--beside", default="2wikimultihopqa,musique", help="sets to look at only")
-    parser.add_argument("--write", action="store_true")
-    arguments = parser.parse_args()
-    if arguments.data is None:
-        raise SourceError("there is no data", where="--data", fix="name the data folder, or set FEDRAG_DATA")
-    sets = {name: marked_of(name, arguments.data) for name in arguments.sets.split(",")}
-    beside = {name: marked_of(name, arguments.data) for name in arguments.beside.split(",") if name}
-    scorer = fit(list(sets.values()))
-    for name, own in (sets | beside).items():
-        others = [marked for other, marked in sets.items() if other != name]
-        without = fit(others or [own]) if name in sets else scorer
-        told = ", ".join(
-            f"{words} words {100 * kept(own, scorer, words):.1f} ({100 * kept(own, without, words):.1f})"
-            for words in BUDGETS
-        )
-        print(f"{name}: first {FLOOR} passages {100 * floor(own):.1f}; {told}")
-    if arguments.write:
-        on = ", ".join(f"{name} {len(own)}" for name, own in sets.items())
-        head = {"fitted_on": f"training questions: {on}", "fitted_by": "python -m simulations.answers.fit_windows"}
-        replace_file(SHIPPED, (json.dumps(head | scorer.model_dump(), indent=1) + "\n").encode())
-
-
-if __name__ == "__main__":
-    main()

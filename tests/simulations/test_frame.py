@@ -1,0 +1,118 @@
+"""The frame of benchmarks: options, names, resumption, and that every paper's benchmarks are there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pandas import DataFrame
+from typer.testing import CliRunner
+
+from fedrag_flwr.cli import app
+from fedrag_flwr.errors import SettingError, SourceError
+from simulations.bench.frame import BENCHMARKS, FITS, PAPERS, Bench, known, run_one
+
+RUN = CliRunner()
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package with one benchmark that measures a row and says how it was called."""
+    package = tmp_path / "made_up_benchmarks"
+    package.mkdir()
+    (package / "__init__.py").write_text('"""Made up."""\n')
+    (package / "one_more.py").write_text(
+        '"""Does it run?\n\nMore words."""\n\n'
+        "def run(bench, words: int = 3) -> None:\n"
+        '    """Run it."""\n'
+        "    kept = bench.rows('rows', 'seed=7')\n"
+        "    row = kept.row('a', lambda: {'words': words})\n"
+        "    bench.tell(f'{row} {bench.quick} {bench.settings.seed}')\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("simulations.bench.frame.BENCHMARKS", package.name)
+    return package
+
+
+def bench(*words: str) -> tuple[int, str]:
+    found = RUN.invoke(app, ["bench", *words])
+    return found.exit_code, found.output
+
+
+def test_every_benchmark_and_fit_asks_a_question_in_its_first_line() -> None:
+    for package in (BENCHMARKS, FITS):
+        for name, question in known(package).items():
+            assert question.strip(), name
+            assert package == FITS or question.endswith("?"), name
+    code, told = bench("list")
+    assert code == 0
+    assert all(name in told for name in (*known(BENCHMARKS), *known(FITS), *PAPERS))
+    code, told = bench("list", "--names")
+    assert told.split() == list(known(BENCHMARKS))
+
+
+def test_all_benchmarks_of_a_paper_exist() -> None:
+    assert {name for names in PAPERS.values() for name in names} - known(BENCHMARKS).keys() == set()
+
+
+@pytest.mark.parametrize("name", [*known(BENCHMARKS), *known(FITS), *PAPERS])
+def test_all_have_the_options_of_the_frame(name: str) -> None:
+    code, told = bench(*(["fit"] if name in known(FITS) else []), name, "--help")
+    assert code == 0
+    assert all(option in told for option in ("--quick", "--data", "--out", "--set"))
+
+
+def test_options_of_a_benchmark_stand_beside_those_of_all(made: Path, tmp_path: Path) -> None:
+    words = ("--out", str(tmp_path / "out"), "--words", "5", "--quick", "--set", "seed=11")
+    code, told = bench("one-more", *words)
+    assert (code, "{'words': 5} True 11" in told) == (0, True), told
+    code, told = bench("one-more", "--out", str(tmp_path / "out"), "--words", "6")  # the row is there
+    assert (code, "{'words': 5} False 7" in told) == (0, True), told
+    code, told = bench("one-more", "--out", str(tmp_path / "other"))
+    assert "{'words': 3}" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("no-such-benchmark",), "No such command"),
+        (("fit", "no-such-fit"), "No such command"),
+        (("federation", "--set", "memory.delta=3"), "'memory.delta' = 3 is not allowed"),
+        (("federation", "--systems", "no-such-system"), "'no-such-system' is not a system"),
+        (("federation", "--set", "no.such=1"), "is not a setting"),
+    ],
+)
+def test_what_is_not_there_is_named(words: tuple[str, ...], told: str, tmp_path: Path) -> None:
+    code, output = bench(*words, *(("--out", str(tmp_path)) if words[0] == "federation" else ()))
+    assert code != 0
+    assert told in output
+
+
+def test_an_unknown_name_is_told_with_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"is not known.*federation"):
+        run_one(BENCHMARKS, "no-such", Bench("no-such", tmp_path, quick=True))
+
+
+def test_data_that_are_needed_and_not_there_are_asked_for(tmp_path: Path) -> None:
+    for root in (None, tmp_path / "absent"):
+        with pytest.raises(SourceError, match="FEDRAG_DATA"):
+            Bench("x", tmp_path, quick=True, root=root).data()
+
+
+def test_a_table_is_kept_and_printed_and_a_chart_is_the_same_each_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = Bench("x", tmp_path, quick=True)
+    frame = DataFrame({"system": ["a", "b"], "ACC": [1.5, 2.0], "n": [3, None]})
+    one.table("table", frame, "Two systems")
+    assert (
+        capsys.readouterr().out
+        == "Two systems\n\n| system | ACC | n |\n| --- | --- | --- |\n| a | 1.5 | 3 |\n| b | 2 |  |\n\n"
+    )
+    assert (tmp_path / "table.csv").read_text() == "system,ACC,n\na,1.5,3.0\nb,2.0,\n"
+    charts = []
+    for _ in range(2):
+        one.chart("chart", frame.set_index("system")[["ACC"]], "system", "ACC")
+        charts.append((tmp_path / "chart.svg").read_bytes())
+    assert charts[0] == charts[1]
+    assert b"</svg>" in charts[0]
