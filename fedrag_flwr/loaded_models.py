@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedrag_flwr.models import load_encoder, load_endpoint, load_generator, load_token_encoder
-from fedrag_flwr.models.base import Generator
+from fedrag_flwr.models.base import Generator, TextEncoder, TokenEncoder
 from fedrag_flwr.models.choose import meant_by_auto
 from fedrag_flwr.models.files import file_sha256
 from fedrag_flwr.models.registry import REGISTRY
-from fedrag_flwr.models.reranker import TokenEncoder
 from fedrag_flwr.records import Progress, silent
-from fedrag_flwr.retrieval.dense import TextEncoder
 from fedrag_flwr.settings import AUTO, ModelSettings, is_endpoint
 from fedrag_flwr.text.base import Pipeline
 from fedrag_flwr.text.pipeline import SpacyPipeline
@@ -65,7 +63,7 @@ def load_models(models: ModelSettings, home: Path, progress: Progress = silent) 
             context_tokens=models.context_tokens,
             threads=models.threads,
             gpu_layers=models.gpu_layers,
-            cache_path=str(home / "generations.sqlite") if models.generation_cache else "",
+            cache_path=str(home / "generations") if models.generation_cache else "",
             progress=progress,
         )
 

@@ -8,7 +8,7 @@ device remembers the paragraphs of the first dev rows (HotpotQA: distractor sett
 made with the default models and `--tokens` output tokens of the model for each 1,000 corpus tokens; the other two, of
 which only the question types are told (FD-RAG Table 8), by rules alone and with the encoder in bfloat16. Each is built
 in a process of its own and kept under ``$FEDRAG_HOME/benchmarks/construction``: a second run prints what is kept, and
-one that was cut short replays what the model wrote (`--again` builds anew; delete ``generations.sqlite`` as well, so
+one that was cut short replays what the model wrote (`--again` builds anew; delete ``generations`` as well, so
 that nothing is replayed). Seconds are the processor's. Prints Markdown tables and writes ``construction.json``.
 """
 

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.models import load_encoder, load_reranker
+from fedrag_flwr.models import LateInteractionReranker, load_encoder
 from fedrag_flwr.records import Document, Passage
 from fedrag_flwr.retrieval import Bm25Retriever, TextEncoder
 from fedrag_flwr.settings import fedrag_home
@@ -270,7 +270,7 @@ def _text_search(
 
 def _tools(*, late: bool) -> SearchTools:
     encoder = load_encoder(threads=1)
-    return SearchTools(CorpusOnce(encoder), SpacyPipeline(), load_reranker(encoder=encoder) if late else None)
+    return SearchTools(CorpusOnce(encoder), SpacyPipeline(), LateInteractionReranker(encoder) if late else None)
 
 
 def kept_file(work: Path, seed: int, form: str) -> RowFile:

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from fedrag_flwr.models import resolve
-from fedrag_flwr.models.engine import LlamaEngine
+from fedrag_flwr.models.llama import LlamaEngine
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR
 
 PROMPT = "The ferry to Linwick leaves the harbour at nine, and Ada Morrow, who drew the bridge, is on board. " * 8

@@ -111,7 +111,7 @@ def test_logs_and_results_hold_no_canary(outcome: Outcome, strategy: str) -> Non
 def test_a_device_s_canaries_are_in_its_own_directory_alone(outcome: Outcome, device: str) -> None:
     home, canaries = outcome.federation.home, SILOS[device].canaries
     own = outcome.federation.store(device)
-    cache = home.glob("generations.sqlite*")  # of all devices here; on a device it is its own
+    cache = home.glob("generations")  # of all devices here; on a device it is its own
     assert found_under(own, canaries.masked) == set(canaries.masked)
     told = home / "fusion"  # what devices said to questions, masked, on the server
     last = home / "privacy" / device  # the device's own, too: its last reply, masked

@@ -16,7 +16,6 @@ from fedrag_flwr.caching import Tier
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.files import best_effort
 from fedrag_flwr.memory.store.summary_store import SummaryStore
-from fedrag_flwr.models.cache import GenerationCache
 from fedrag_flwr.privacy.ledger import DurableFile
 from fedrag_flwr.privacy.released_words import ReleasedWords
 
@@ -24,7 +23,6 @@ PROCESSES, FILES = 3, 60  # without a turn for each, several of these openings f
 FILE = "file.sqlite"
 TABLE = "CREATE TABLE IF NOT EXISTS words (word TEXT)"
 OPENERS: dict[str, Callable[[Path], None]] = {
-    "generation cache": lambda folder: GenerationCache(folder / "new" / FILE).close(),
     "durable file": lambda folder: DurableFile(folder / "new" / FILE, "list", TABLE, 1).close(),
     "summaries": lambda folder: SummaryStore(folder / "new", 4).close(),
     "tier of caches": lambda folder: Tier(folder / "new", 10**6).close(),

@@ -84,6 +84,23 @@ class Encoder(Protocol):
         ...
 
 
+class TokenEncoder(Protocol):
+    """An encoder that gives the vectors of single tokens."""
+
+    @property
+    def id(self) -> str:
+        """Name and content hash."""
+        ...
+
+    def token_embeddings(self, texts: Sequence[str], *, asked: bool = False) -> list[NDArray[np.float32]]:
+        """Encode the tokens of passages, or with `asked` of questions, unit rows."""
+        ...
+
+
+class TextEncoder(Encoder, TokenEncoder, Protocol):
+    """An encoder of texts that gives the vectors of their tokens too."""
+
+
 class Generator(Protocol):
     """A language model, in this process or behind an address."""
 
@@ -114,17 +131,4 @@ class Generator(Protocol):
 
     def count_tokens(self, text: str) -> int:
         """Count the tokens of a text."""
-        ...
-
-
-class Reranker(Protocol):
-    """Scores texts against a query."""
-
-    @property
-    def id(self) -> str:
-        """Name and content hash."""
-        ...
-
-    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Relevance of each text, higher is better, shape (n,)."""
         ...

@@ -14,6 +14,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -73,16 +74,14 @@ def meant_by_auto(
     progress
         Told the bytes of an 8-bit copy that is verified.
     """
-    smallest = next((name for name in GENERATORS if _is_here(name)), "")
-    form = smallest or DEFAULT_GENERATOR
-    if not gpu_layers:  # tiles are the processor's
-        form = form_for_machine(form, progress)
+
+    def form(name: str) -> str:
+        return name if gpu_layers else form_for_machine(name, progress)  # tiles are the processor's
+
+    smallest, *larger = [name for name in GENERATORS if _is_here(name)] or [""]
     if not smallest:
-        return Choice(form, "none is at hand yet; it is fetched when it is first asked")
-    larger = [name for name in GENERATORS if name != smallest and _is_here(name)]
-    if not gpu_layers:
-        larger = [form_for_machine(name, progress) for name in larger]
-    return pick(form, [(name, _tried(known(name), threads, gpu_layers)) for name in larger], seconds)
+        return Choice(form(DEFAULT_GENERATOR), "none is at hand yet; it is fetched when it is first asked")
+    return pick(form(smallest), [(name, _tried(name, threads, gpu_layers)) for name in map(form, larger)], seconds)
 
 
 def pick(smallest: str, larger: Sequence[tuple[str, Trial]], seconds: float) -> Choice:
@@ -156,33 +155,31 @@ def _is_here(name: str) -> bool:
     return at_hand(name) or (copy is not None and at_hand(copy.name))
 
 
-def _tried(model: ModelFile, threads: int, gpu_layers: int) -> Trial:
+def _tried(name: str, threads: int, gpu_layers: int) -> Trial:
+    """How long a model takes to read and answer a usual prompt once it is loaded, measured once on a machine."""
+    from fedrag_flwr.models.llama import LlamaEngine
+
+    model = known(name)
+
+    def measure() -> float:
+        path = cache_root() / model.file
+        with closing(LlamaEngine(path, context_tokens=_CONTEXT, threads=threads, gpu_layers=gpu_layers)) as engine:
+            tokens = engine.tokenize("word " * _READ)[:_READ]
+            engine.extend(tokens[:2], 0)  # brings the weights into memory
+            engine.clear()
+            start = time.perf_counter()
+            for first in range(0, len(tokens), engine.batch_tokens):
+                block = tokens[first : first + engine.batch_tokens]
+                engine.extend(block, first)
+                seconds = time.perf_counter() - start
+                if seconds > _PATIENCE:
+                    return seconds * len(tokens) / (first + len(block))
+            for position in range(len(tokens), len(tokens) + _WRITTEN):
+                engine.step(tokens[:1], [position], [0])
+            return time.perf_counter() - start
+
     key = f"{model.sha256[:12]} {_processor_name()} threads={threads} gpu={gpu_layers}"
-    return kept(key, memory_needed(model), lambda: _seconds(model, threads, gpu_layers))
-
-
-def _seconds(model: ModelFile, threads: int, gpu_layers: int) -> float:
-    """Measure how long a model takes to read and answer a usual prompt once it is loaded."""
-    from fedrag_flwr.models.engine import LlamaEngine
-
-    path = cache_root() / model.file
-    engine = LlamaEngine(path, context_tokens=_CONTEXT, threads=threads, gpu_layers=gpu_layers, sequences=1)
-    try:
-        tokens = engine.tokenize("word " * _READ)[:_READ]
-        engine.extend(tokens[:2], 0)  # brings the weights into memory
-        engine.clear()
-        start = time.perf_counter()
-        for first in range(0, len(tokens), engine.batch_tokens):
-            block = tokens[first : first + engine.batch_tokens]
-            engine.extend(block, first)
-            seconds = time.perf_counter() - start
-            if seconds > _PATIENCE:
-                return seconds * len(tokens) / (first + len(block))
-        for position in range(len(tokens), len(tokens) + _WRITTEN):
-            engine.step(tokens[:1], [position], [0])
-        return time.perf_counter() - start
-    finally:
-        engine.close()
+    return kept(key, memory_needed(model), measure)
 
 
 def kept(key: str, needed: int, attempt: Callable[[], float]) -> Trial:

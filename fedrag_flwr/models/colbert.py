@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+_BATCH = 32  # texts in one forward pass
 _PROJECTION = "linear.weight"
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _METADATA = ("artifact.metadata", "config_sentence_transformers.json")  # ColBERT's own, PyLate's
@@ -76,8 +77,6 @@ class ColbertEncoder:
     path
         The checkpoint's folder: ColBERT's own form (``config.json``, a tokenizer, weights with ``linear.weight`` beside
         BERT's, ``artifact.metadata``), or PyLate's (the projection in ``1_Dense``).
-    batch_size
-        Texts in one forward pass.
     threads
         Threads of torch, for the whole process; None: left as they are.
 
@@ -87,11 +86,10 @@ class ColbertEncoder:
         There is no such folder.
     """
 
-    def __init__(self, path: str | Path, *, batch_size: int = 32, threads: int | None = None) -> None:
+    def __init__(self, path: str | Path, *, threads: int | None = None) -> None:
         self._path = Path(path).expanduser()
         if not self._path.is_dir():
             raise ModelMissingError("no such model directory", where=str(path), fix="give the folder of a checkpoint")
-        self._batch_size = batch_size
         self._threads = threads
         self._lock = threading.Lock()
         self._loaded: _Loaded | None = None
@@ -128,10 +126,8 @@ class ColbertEncoder:
         """
         with self._lock:  # a tokenizer serves one thread at a time
             self._loaded = self._loaded or _load(self._path, self._threads)
-            starts = range(0, len(texts), self._batch_size)
-            return [
-                rows for at in starts for rows in self._loaded.encode(texts[at : at + self._batch_size], asked=asked)
-            ]
+            starts = range(0, len(texts), _BATCH)
+            return [rows for at in starts for rows in self._loaded.encode(texts[at : at + _BATCH], asked=asked)]
 
 
 @dataclass(frozen=True, slots=True)

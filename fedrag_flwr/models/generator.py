@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
-from fedrag_flwr.errors import ModelError
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import ModelError, PromptError
 from fedrag_flwr.models.base import Completion, Grammar, Heard, Prompt, Scores
 from fedrag_flwr.models.cache import GenerationCache
-from fedrag_flwr.models.chat import ChatTemplate, Turns
-from fedrag_flwr.models.engine import LlamaEngine
+from fedrag_flwr.models.chat import ChatTemplate, Piece, Spoken, Turns
 from fedrag_flwr.models.files import file_sha256
-from fedrag_flwr.models.session import SAMPLES_AT_ONCE, Session
+from fedrag_flwr.models.llama import LlamaEngine, State
+from fedrag_flwr.models.sampling import Chooser, log_probability
 
-TEMPERATURE = 0.7
+TEMPERATURE = 0.7  # of the draw where several completions are asked for
+SAMPLES_AT_ONCE = 8
+_SCORED_AT_ONCE = 64  # rows of logits held at a time
+_KEPT_PREFIXES = 8
+_KEPT_GRAMMARS = 32
 
-
-def weights_sha256(path: Path) -> str:
-    """The SHA-256 of a model file, in hex.
-
-    Raises
-    ------
-    ModelError
-        The file cannot be read.
-    """
-    try:
-        return file_sha256(path)
-    except OSError as error:
-        raise ModelError(f"the model file cannot be read: {error.strerror}", where=path.name) from error
+Tokens = tuple[int, ...]
 
 
 class LlamaGenerator:
@@ -50,8 +49,6 @@ class LlamaGenerator:
         Layers on the GPU; -1: all.
     cache
         Completions made before; None: always generate.
-    temperature
-        Of the draw when several completions are asked for.
     """
 
     def __init__(
@@ -62,14 +59,12 @@ class LlamaGenerator:
         threads: int = 1,
         gpu_layers: int = 0,
         cache: GenerationCache | None = None,
-        temperature: float = TEMPERATURE,
     ) -> None:
         self._path = Path(path)
         self._context_tokens = context_tokens
         self._threads = threads
         self._gpu_layers = gpu_layers
         self._cache = cache
-        self._temperature = temperature
         self._turns = Turns()
         self._session: Session | None = None
         self._id = ""
@@ -84,7 +79,10 @@ class LlamaGenerator:
             The file cannot be read.
         """
         if not self._id:
-            self._id = f"{self._path.name}@{weights_sha256(self._path)[:12]}"
+            try:
+                self._id = f"{self._path.name}@{file_sha256(self._path)[:12]}"
+            except OSError as error:
+                raise ModelError(f"the model file cannot be read: {error.strerror}", where=self._path.name) from error
         return self._id
 
     @property
@@ -120,7 +118,7 @@ class LlamaGenerator:
             raise ModelError("only one completion can be heard", where=self._path.name)
         key = ""
         if self._cache is not None:
-            key = self._cache.key(self.id, prompt, grammar, max_tokens, n, seed, self._temperature)
+            key = self._cache.key(self.id, prompt, grammar, max_tokens, n, seed, TEMPERATURE)
             if (known := self._cache.get(key)) is not None:
                 if heard is not None:
                     heard(known[0].text)
@@ -131,9 +129,7 @@ class LlamaGenerator:
             loading = time.perf_counter() - start
             completions = [
                 replace(completion, setup=completion.setup + loading)
-                for completion in session.complete(
-                    prompt, grammar, max_tokens, 0.0 if n == 1 else self._temperature, n, seed, heard
-                )
+                for completion in session.complete(prompt, grammar, max_tokens, n, seed, heard)
             ]
         if self._cache is not None:
             self._cache.put(key, completions)
@@ -190,3 +186,202 @@ class LlamaGenerator:
             template = ChatTemplate(source, engine.special_text("bos"), engine.special_text("eos"))
             self._session = Session(engine, template)
         return self._session
+
+
+@dataclass(slots=True)
+class _Text:
+    """One text while it is generated in its sequence."""
+
+    sequence: int
+    chooser: Chooser
+    spoken: Spoken | None = None
+    tokens: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    ended: bool = False
+
+
+class Session:
+    """A loaded model and what its key-value cache holds: `_live` are the tokens of sequence 0."""
+
+    def __init__(self, engine: LlamaEngine, template: ChatTemplate) -> None:
+        self.engine = engine
+        self._template = template
+        self._live: Tokens = ()
+        self._live_logits: NDArray[np.float32] | None = None
+        self._prefixes: OrderedDict[Tokens, State] = OrderedDict()
+        self._rules = lru_cache(_KEPT_GRAMMARS)(engine.grammar)  # compiled once; texts go on from clones
+        self._prefix_tokens = lru_cache(_KEPT_PREFIXES)(self._tokenize)
+
+    def complete(
+        self,
+        prompt: Prompt,
+        grammar: Grammar | None,
+        max_tokens: int,
+        n: int,
+        seed: int,
+        heard: Heard | None = None,
+    ) -> list[Completion]:
+        """Complete a prompt n times, as `LlamaGenerator.complete`."""
+        prefix, tail = self._tokens(prompt)
+        setup = self._prepare(prefix)
+        start = time.perf_counter()
+        length = len(prefix) + len(tail)
+        self._fits(length, max_tokens)
+        rules = self._rules(grammar) if grammar else None
+        logits = self._evaluate(prefix, tail)
+        room = (self.engine.context_tokens - length) // max_tokens
+        together = min(SAMPLES_AT_ONCE, room) if self.engine.on_gpu else 1  # on a CPU one by one is faster
+        texts = []
+        for first in range(0, n, together):
+            group = [
+                _Text(
+                    sequence=place + 1,
+                    chooser=Chooser(
+                        rules.clone() if rules else None,
+                        0.0 if n == 1 else TEMPERATURE,
+                        np.random.default_rng((seed, number)),
+                    ),
+                    spoken=Spoken(heard) if heard else None,
+                )
+                for place, number in enumerate(range(first, min(first + together, n)))
+            ]
+            self._generate(group, logits, length, max_tokens)
+            texts += group
+        seconds = (time.perf_counter() - start) / n
+        return [
+            Completion(
+                text=self.engine.text(text.tokens).strip(),
+                tokens_in=length,
+                tokens_out=len(text.tokens),
+                seconds=seconds,
+                logprob=sum(text.logprobs) / len(text.logprobs) if text.logprobs else math.nan,
+                least=min(text.logprobs, default=math.nan),
+                setup=setup,
+            )
+            for text in texts
+        ]
+
+    def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:
+        """How likely each continuation is."""
+        prefix, tail = self._tokens(prompt)
+        setup = self._prepare(prefix)
+        start = time.perf_counter()
+        length = len(prefix) + len(tail)
+        texts = [self.engine.tokenize(text) for text in continuations]
+        self._fits(length, max(map(len, texts), default=0))
+        logits = self._evaluate(prefix, tail)
+        scores = [self._log_probability(tokens, logits, length) for tokens in texts]
+        return Scores(np.array(scores), length + sum(map(len, texts)), time.perf_counter() - start, setup)
+
+    def forget_prompt(self) -> None:
+        """Evaluate the next prompt's tail even if it is the last one's; prefixes are kept."""
+        self._live_logits = None
+
+    def _log_probability(self, tokens: Sequence[int], logits: NDArray[np.float32], length: int) -> float:
+        """The log-probability of a continuation's tokens after the prompt of this length, which has these logits."""
+        if not tokens:
+            return 0.0
+        total = log_probability(logits, tokens[0])
+        with self._branches([1]):
+            for first in range(0, len(tokens) - 1, _SCORED_AT_ONCE):
+                block = tokens[first : min(first + _SCORED_AT_ONCE, len(tokens) - 1)]
+                positions = range(length + first, length + first + len(block))
+                rows = self.engine.step(block, positions, [1] * len(block))
+                total += sum(map(log_probability, rows, tokens[first + 1 :]))
+        return total
+
+    def _generate(self, texts: Sequence[_Text], logits: NDArray[np.float32], length: int, max_tokens: int) -> None:
+        """Grow some texts side by side, each in a sequence that forks from the prompt."""
+        rows = [logits] * len(texts)
+        growing = list(texts)
+        with self._branches([text.sequence for text in texts]):
+            for position in range(length, length + max_tokens):
+                for text, row in zip(growing, rows, strict=True):
+                    self._grow(text, row)
+                growing = [text for text in growing if not text.ended]
+                if not growing or position == length + max_tokens - 1:
+                    return
+                rows = list(
+                    self.engine.step(
+                        [text.tokens[-1] for text in growing],
+                        [position] * len(growing),
+                        [text.sequence for text in growing],
+                    )
+                )
+
+    def _grow(self, text: _Text, logits: NDArray[np.float32]) -> None:
+        token = text.chooser.choose(logits)
+        if self.engine.ends(token):
+            text.ended = True
+            return
+        text.chooser.accept(token)
+        text.tokens.append(token)
+        if text.spoken is not None:
+            text.spoken.add_bytes(self.engine.piece(token))
+        text.logprobs.append(log_probability(logits, token))
+
+    def _prepare(self, prefix: Tokens) -> float:
+        """Evaluate a prefix that was not seen before, and give the seconds that it took."""
+        if prefix in self._prefixes or not prefix:
+            return 0.0
+        start = time.perf_counter()
+        self._live, self._live_logits = (), None
+        self._load_prefix(prefix)
+        self._live = prefix
+        return time.perf_counter() - start
+
+    def _evaluate(self, prefix: Tokens, tail: Tokens) -> NDArray[np.float32]:
+        """Bring the prompt into sequence 0 and give the logits after it.
+
+        Prefix and tail are always evaluated apart and from the same place, so reuse changes no bit of the result.
+        """
+        if self._live == prefix + tail and self._live_logits is not None:
+            return self._live_logits
+        reusable = bool(prefix) and self._live[: len(prefix)] == prefix and self.engine.truncate(len(prefix))
+        self._live, self._live_logits = (), None
+        if not reusable:
+            self._load_prefix(prefix)
+        logits = self.engine.extend(tail, len(prefix))
+        self._live, self._live_logits = prefix + tail, logits
+        return logits
+
+    def _load_prefix(self, prefix: Tokens) -> None:
+        state = self._prefixes.pop(prefix, None)
+        if state is None or not self.engine.restore(state):
+            self.engine.clear()
+            if not prefix:
+                return
+            self.engine.extend(prefix, 0)
+            state = self.engine.save()
+        self._prefixes[prefix] = state
+        while len(self._prefixes) > _KEPT_PREFIXES:
+            self._prefixes.popitem(last=False)
+
+    @contextmanager
+    def _branches(self, sequences: Collection[int]) -> Iterator[None]:
+        """Let sequences grow from the prompt; after a failure nothing of the cache is trusted."""
+        try:
+            for sequence in sequences:
+                self.engine.fork(sequence)
+            yield
+        except BaseException:
+            self._live, self._live_logits = (), None
+            raise
+        finally:
+            for sequence in sequences:
+                self.engine.drop(sequence)
+
+    def _tokens(self, prompt: Prompt) -> tuple[Tokens, Tokens]:
+        head, tail = self._template.pieces(prompt)
+        return self._prefix_tokens(head), self._tokenize(tail)
+
+    def _tokenize(self, pieces: tuple[Piece, ...]) -> Tokens:
+        return tuple(token for piece in pieces for token in self.engine.tokenize(piece.text, control=piece.control))
+
+    def _fits(self, prompt: int, more: int) -> None:
+        if prompt + more > self.engine.context_tokens:
+            raise PromptError(
+                f"a prompt of {prompt} tokens with {more} more does not fit the context of "
+                f"{self.engine.context_tokens} tokens",
+                fix="hand over less evidence or raise context-tokens",
+            )

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreMismatchError
 from fedrag_flwr.memory.store.index import VectorIndex
-from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.models.reranker import TokenEncoder
+from fedrag_flwr.models.base import Encoder, TokenEncoder
 from fedrag_flwr.records import Passage
 from fedrag_flwr.retrieval.base import RankedPassage, Ranking, searchable_text
 

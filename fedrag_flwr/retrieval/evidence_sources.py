@@ -18,7 +18,7 @@ from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError
 from fedrag_flwr.files import best_effort
 from fedrag_flwr.hypergraph import PRESETS, HyperedgeKeys, PathExplainer, TupleTable, VertexSeeds, answer_paths
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.models.reranker import TokenEncoder
+from fedrag_flwr.models.base import TokenEncoder
 from fedrag_flwr.records import EvidenceTuple, Passage
 from fedrag_flwr.retrieval import (
     Bm25Retriever,

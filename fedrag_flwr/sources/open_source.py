@@ -15,9 +15,9 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from fedrag_flwr.errors import EmptySourceError, SettingError, SourceError
-from fedrag_flwr.models.reranker import LateInteractionReranker, TokenEncoder
+from fedrag_flwr.models import LateInteractionReranker, TokenEncoder
+from fedrag_flwr.models.base import TextEncoder
 from fedrag_flwr.retrieval.base import ranked
-from fedrag_flwr.retrieval.dense import TextEncoder
 from fedrag_flwr.sources.base import MEANT_EMPTY, Reading, SearchableSource, SourceHit
 from fedrag_flwr.sources.folder import FolderSource, looked_at, mode_of
 from fedrag_flwr.sources.graph import GraphMapping, GraphSource

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.models.base import Reranker
+from fedrag_flwr.models.base import TextEncoder
+from fedrag_flwr.models.encoder import LateInteractionReranker
 from fedrag_flwr.records import Document
-from fedrag_flwr.retrieval.dense import TextEncoder
 from fedrag_flwr.retrieval.words import words
 from fedrag_flwr.text.base import Pipeline
 from fedrag_flwr.text.words import normalise_anchor, normalise_line
@@ -32,7 +32,7 @@ class SearchTools:
 
     encoder: TextEncoder
     pipeline: Pipeline
-    reranker: Reranker | None = None
+    reranker: LateInteractionReranker | None = None
 
     def relevance(self, question: str, texts: list[str]) -> NDArray[np.float64]:
         """Score texts for a question by the reranker, in [0, 1], shape (n,)."""

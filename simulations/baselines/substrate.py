@@ -37,7 +37,7 @@ class Keep:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._completions = GenerationCache(folder / "completions.sqlite")
+        self._completions = GenerationCache(folder / "completions")
         self.spared = 0.0
 
     def complete(

@@ -188,7 +188,8 @@ class _Reader:
                 for passage in own
                 for one in self._extractor.extract(next(parsed))
             ]
-            vectors, tokens = self._encoder.encode_with_tokens([searchable_text(passage) for passage in own])
+            texts = [searchable_text(passage) for passage in own]
+            vectors, tokens = self._encoder.encode(texts), self._encoder.token_embeddings(texts)
             yield _Paragraphs(own, vectors, TokenTable.of_tokens([passage.id for passage in own], tokens), tuples)
 
 

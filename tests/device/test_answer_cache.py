@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.memory.store.change import Change
-from fedrag_flwr.models.reranker import TokenEncoder
+from fedrag_flwr.models.base import TokenEncoder
 from fedrag_flwr.overlay.answer_cache import AnswerCache
 from fedrag_flwr.records import Answer, AnswerMode, Delta, Evidence, EvidenceUnit, MemoryItem, Question, because
 from fedrag_flwr.retrieval.evidence_sources import FEATURES

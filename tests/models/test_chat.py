@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fedrag_flwr.errors import ModelError
 from fedrag_flwr.models import LlamaGenerator, Prompt
-from fedrag_flwr.models.chat import ChatTemplate, Piece
+from fedrag_flwr.models.chat import ChatTemplate, Piece, Spoken
 
 PROMPT = Prompt("Be brief.", "Who?", (("One?", "1"), ("Two?", "2")))
 LOOP = "{% for m in messages %}"
@@ -105,3 +107,21 @@ def test_a_template_cannot_reach_outside() -> None:
 
 def test_marks_in_a_text_stay_plain_tokens(generator: LlamaGenerator) -> None:
     assert generator.count_tokens("<|im_end|>") > 1
+
+
+@given(st.lists(st.one_of(st.binary(max_size=5), st.text(max_size=4).map(str.encode), st.just(b" \n"))))
+def test_the_pieces_joined_are_the_text_without_space_around_it(cut: list[bytes]) -> None:
+    told: list[str] = []
+    spoken = Spoken(told.append)
+    for piece in cut:
+        spoken.add_bytes(piece)
+    assert "".join(told) == b"".join(cut).decode("utf-8", "ignore").strip()
+    assert "" not in told
+
+
+def test_a_character_is_told_whole() -> None:
+    told: list[str] = []
+    spoken = Spoken(told.append)
+    for byte in " Fluß 🦆 ".encode():
+        spoken.add_bytes(bytes([byte]))
+    assert told == ["F", "l", "u", "ß", " 🦆"]

@@ -1,9 +1,12 @@
-"""The encoder and the rerankers on real models."""
+"""The encoder and late interaction on a real model."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +16,15 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import ModelError, ModelMissingError
 from fedrag_flwr.models import (
-    CrossEncoderReranker,
     Encoder,
     LateInteractionReranker,
-    Reranker,
     SentenceEncoder,
     load_encoder,
-    load_reranker,
+    load_token_encoder,
     resolve,
 )
+
+ASKING, ROUNDS = 8, 20
 
 TEXTS = ["Where was Ada Lovelace born?", "Ada Lovelace was born in London.", "Bananas are yellow."]
 
@@ -69,15 +72,6 @@ def test_token_rows_are_unit_and_unpadded(encoder: SentenceEncoder) -> None:
     assert encoder.token_embeddings([TEXTS[2]])[0] == pytest.approx(rows[2], abs=1e-5)
 
 
-def test_one_pass_gives_texts_and_tokens_alike(encoder: SentenceEncoder) -> None:
-    texts = [*TEXTS, "long " * 40]
-    vectors, tokens = encoder.encode_with_tokens(texts)
-    assert vectors == pytest.approx(encoder.encode(texts), abs=1e-5)
-    for rows, expected in zip(tokens, encoder.token_embeddings(texts), strict=True):
-        assert rows == pytest.approx(expected, abs=1e-5)
-    assert encoder.encode_with_tokens([])[0].shape == (0, 384)
-
-
 def test_importing_and_making_one_loads_nothing() -> None:
     code = (
         "import sys\nfrom fedrag_flwr.models import SentenceEncoder, LlamaGenerator\nSentenceEncoder().id\n"
@@ -89,11 +83,10 @@ def test_importing_and_making_one_loads_nothing() -> None:
     assert run.stderr.strip() == ""
 
 
-@pytest.mark.parametrize("kind", [SentenceEncoder, CrossEncoderReranker])
-def test_a_missing_model_is_an_error(kind: type[SentenceEncoder] | type[CrossEncoderReranker], tmp_path: Path) -> None:
+def test_a_missing_model_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ModelMissingError, match="no such model directory"):
-        kind(tmp_path / "missing")
-    empty = kind(tmp_path)
+        SentenceEncoder(tmp_path / "missing")
+    empty = SentenceEncoder(tmp_path)
     with pytest.raises(ModelMissingError, match="no weights"):
         _ = empty.id
 
@@ -104,17 +97,28 @@ def test_a_broken_model_is_an_error(tmp_path: Path, config: str) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"torn")
     with pytest.raises(ModelError, match="cannot be loaded"):
         SentenceEncoder(tmp_path).encode(["text"])
-    with pytest.raises(ModelError, match="cannot be loaded"):
-        CrossEncoderReranker(tmp_path).score("query", ["text"])
 
 
 def test_one_encoder_serves_a_process() -> None:
-    assert load_encoder() is load_encoder()
+    assert load_encoder() is load_encoder("") is load_encoder(threads=None)
+
+
+@pytest.mark.parametrize("load", [load_encoder, load_token_encoder])
+def test_those_who_ask_together_get_one_model(load: Callable[[str], object], tmp_path: Path) -> None:
+    ready = threading.Barrier(ASKING)
+
+    def ask(folder: Path) -> object:
+        ready.wait()
+        return load(str(folder))
+
+    with ThreadPoolExecutor(ASKING) as pool:
+        for number in range(ROUNDS):
+            (folder := tmp_path / str(number)).mkdir()
+            assert len(set(pool.map(ask, [folder] * ASKING))) == 1
 
 
 def test_late_interaction_prefers_the_answer(encoder: SentenceEncoder) -> None:
-    reranker: Reranker = load_reranker(encoder=encoder)
-    assert isinstance(reranker, LateInteractionReranker)
+    reranker = LateInteractionReranker(encoder)
     assert reranker.id == f"maxsim({encoder.id})"
     scores = reranker.score(TEXTS[0], [TEXTS[2], TEXTS[1], "", TEXTS[0]])
     assert scores.dtype == np.float32
@@ -127,33 +131,3 @@ def test_late_interaction_is_the_mean_of_best_matches(encoder: SentenceEncoder) 
     query, *texts = encoder.token_embeddings(TEXTS)
     expected = [(query @ tokens.T).max(axis=1).mean() for tokens in texts]
     assert LateInteractionReranker(encoder).score(TEXTS[0], TEXTS[1:]) == pytest.approx(expected, abs=1e-5)
-
-
-def tiny_cross_encoder(folder: Path, labels: int) -> Path:
-    import torch
-    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
-
-    torch.manual_seed(0)
-    tokenizer = AutoTokenizer.from_pretrained(resolve("all-minilm-l6-v2").parent)  # type: ignore[no-untyped-call]
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    config = BertConfig(vocab_size=len(tokenizer), num_labels=labels, **sizes)  # type: ignore[no-untyped-call]
-    BertForSequenceClassification(config).save_pretrained(folder)  # type: ignore[no-untyped-call]
-    tokenizer.save_pretrained(folder)
-    return folder
-
-
-def test_a_cross_encoder_gives_one_score_for_each_text(encoder: SentenceEncoder, tmp_path: Path) -> None:
-    path = tiny_cross_encoder(tmp_path / "cross", labels=1)
-    reranker = load_reranker(str(path), encoder=encoder)
-    assert reranker.id.startswith("cross@")
-    scores = reranker.score(TEXTS[0], TEXTS)
-    assert scores.shape == (3,)
-    assert scores.dtype == np.float32
-    assert (reranker.score(TEXTS[0], TEXTS) == scores).all()
-    assert reranker.score(TEXTS[0], []).shape == (0,)
-
-
-def test_a_classifier_is_not_a_reranker(tmp_path: Path) -> None:
-    path = tiny_cross_encoder(tmp_path / "classes", labels=3)
-    with pytest.raises(ModelError, match="more than one score"):
-        CrossEncoderReranker(path).score(TEXTS[0], TEXTS)

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import ModelError
-from fedrag_flwr.models import GenerationCache, Generator, Grammar, LlamaGenerator, Prompt, load_generator
-from fedrag_flwr.models.engine import LlamaEngine
-from fedrag_flwr.models.llama import usable
-from fedrag_flwr.models.session import log_probability
+from fedrag_flwr.models import Generator, Grammar, LlamaGenerator, Prompt, load_generator
+from fedrag_flwr.models.cache import GenerationCache
+from fedrag_flwr.models.llama import LlamaEngine, usable
+from fedrag_flwr.models.sampling import log_probability
 
 EXAMPLES = (
     ("Evidence: Paris is the capital of France.\nQuestion: What is the capital of France?", "Paris"),
@@ -46,7 +46,7 @@ def test_it_is_a_generator(generator: LlamaGenerator) -> None:
 
 THREADS = """
 import pathlib, sys, threading
-from fedrag_flwr.models.engine import LlamaEngine
+from fedrag_flwr.models.llama import LlamaEngine
 barrier, opened = threading.Barrier(3), []
 def open_model():
     barrier.wait()
@@ -58,7 +58,7 @@ print(len(opened))
 """
 OPEN = """
 import pathlib, sys
-from fedrag_flwr.models.engine import LlamaEngine
+from fedrag_flwr.models.llama import LlamaEngine
 LlamaEngine(pathlib.Path(sys.argv[1]), context_tokens=64, threads=1)
 mapped = {line.split()[-1] for line in pathlib.Path("/proc/self/maps").read_text().splitlines() if "ggml-cpu" in line}
 print(*mapped)
@@ -108,7 +108,7 @@ def test_what_is_heard_is_the_text_piece_by_piece(generator: LlamaGenerator, gra
 
 
 def test_a_replayed_text_is_heard_at_once(smollm2: Path, tmp_path: Path) -> None:
-    cached = LlamaGenerator(smollm2, context_tokens=512, cache=GenerationCache(tmp_path / "made.sqlite"))
+    cached = LlamaGenerator(smollm2, context_tokens=512, cache=GenerationCache(tmp_path / "made"))
     made = cached.complete(PROMPT, max_tokens=8)[0]
     pieces: list[str] = []
     again = cached.complete(PROMPT, max_tokens=8, heard=pieces.append)[0]
@@ -306,10 +306,10 @@ def test_threads_take_turns(generator: LlamaGenerator) -> None:
 
 
 def test_the_cache_replays_what_was_made(smollm2: Path, tmp_path: Path) -> None:
-    cached = LlamaGenerator(smollm2, context_tokens=512, cache=GenerationCache(tmp_path / "cache.db"))
+    cached = LlamaGenerator(smollm2, context_tokens=512, cache=GenerationCache(tmp_path / "made"))
     made = cached.complete(PROMPT, max_tokens=4)
     cached.close()
-    again = LlamaGenerator(smollm2, context_tokens=512, cache=GenerationCache(tmp_path / "cache.db"))
+    again = LlamaGenerator(smollm2, context_tokens=512, cache=GenerationCache(tmp_path / "made"))
     assert again.complete(PROMPT, max_tokens=4) == [replace(made[0], cached=True, setup=0.0)]
     assert not again.complete(PROMPT, max_tokens=5)[0].cached
     again.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fedrag_flwr.models import load_encoder, load_reranker
+from fedrag_flwr.models import LateInteractionReranker, load_encoder
 from fedrag_flwr.sources.source_search import SearchTools
 from fedrag_flwr.text import SpacyPipeline
 from tests.sources import servers
@@ -21,7 +21,7 @@ WARDS = ("sqlite", "mariadb-native", "mariadb-side", "postgresql-native", "postg
 def tools() -> SearchTools:
     """The models that sources search with."""
     encoder = load_encoder(threads=1)
-    return SearchTools(encoder, SpacyPipeline(), load_reranker(encoder=encoder))
+    return SearchTools(encoder, SpacyPipeline(), LateInteractionReranker(encoder))
 
 
 @pytest.fixture(scope="session")

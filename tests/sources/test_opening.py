@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from fedrag_flwr.cli import app
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import EmptySourceError, SettingError, SourceError
-from fedrag_flwr.models.reranker import TokenEncoder
+from fedrag_flwr.models.base import TokenEncoder
 from fedrag_flwr.nodes import Node
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import Plain, Settings

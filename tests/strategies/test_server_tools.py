@@ -56,7 +56,7 @@ def test_the_server_may_ask_another_server_and_the_enclave_may_not(tmp_path: Pat
         EnclaveProcess(settings, "1")
 
 
-@pytest.mark.parametrize(("mode", "kept"), [("serve", []), ("questions", ["generations.sqlite"])])
+@pytest.mark.parametrize(("mode", "kept"), [("serve", []), ("questions", ["generations"])])
 def test_what_the_servers_model_writes_in_a_serving_run_is_kept_nowhere(
     mode: str, kept: list[str], tmp_path: Path
 ) -> None:
@@ -64,4 +64,4 @@ def test_what_the_servers_model_writes_in_a_serving_run_is_kept_nowhere(
     tools = ServerTools(files.settings)
     tools.models.generator().complete(Prompt("Answer in a word.", "Who designed Tarn Bridge?"), max_tokens=1)
     tools.close()
-    assert [path.name for path in (tmp_path / "home").glob("generations.sqlite")] == kept
+    assert [path.name for path in (tmp_path / "home").glob("generations")] == kept

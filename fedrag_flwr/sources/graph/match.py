@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from fedrag_flwr.memory.store.index import VectorIndex
-from fedrag_flwr.retrieval.dense import TextEncoder
+from fedrag_flwr.models.base import TextEncoder
 from fedrag_flwr.sources.graph.contents import Named
 from fedrag_flwr.sources.graph.paths import Vertex
 from fedrag_flwr.sources.source_search import Entity
