@@ -43,7 +43,7 @@ class HalfEncoder:
     def __init__(self) -> None:
         import torch
 
-        self._inner = SentenceEncoder(batch_size=64, threads=1)
+        self._inner = SentenceEncoder(threads=1)
         self._half = bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
         self.id = f"{self._inner.id}+bf16" if self._half else self._inner.id
 

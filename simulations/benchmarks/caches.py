@@ -24,7 +24,7 @@ from fedrag_flwr.caching.fusion import FusionCaches
 from fedrag_flwr.caching.report import Reporter
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.models.reranker import LateInteractionReranker
+from fedrag_flwr.models.encoder import LateInteractionReranker
 from fedrag_flwr.records import Answer, AskedQuestion, EvidenceUnit, HitsRequest, Question
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.base import SearchableSource
