@@ -13,7 +13,7 @@ from flwr.common import log
 from fedrag_flwr.errors import CipherError
 from fedrag_flwr.exchange.routing import MOST_ASKED, Floats, rounded, tagged_question, tagged_scores
 from fedrag_flwr.privacy.ckks.parameters import MOST_ROWS
-from fedrag_flwr.privacy.sealing import check_tag, tag
+from fedrag_flwr.privacy.seals import check_tag, tag
 from fedrag_flwr.records import (
     DeviceCard,
     EncryptedQuestion,

@@ -11,7 +11,7 @@ from fedrag_flwr.errors import CipherError
 from fedrag_flwr.exchange.sums import tagged_term
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.sums import COLLUSION, add_ciphertexts, ciphertexts_of
-from fedrag_flwr.privacy.sealing import SealingKey, check_tag
+from fedrag_flwr.privacy.seals import SealingKey, check_tag
 from fedrag_flwr.records import DeviceCard, GroupRequest, PeerKey, SealedMessage, SealedMessages, SumParts, SumTerm
 from strategies.transport import Request, Transport
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from fedrag_flwr.answering.server import answer_over
-from fedrag_flwr.privacy.nearness import verified
+from fedrag_flwr.privacy.vectors import verified
 from fedrag_flwr.records import Answer, AnswerBatch, Cost, ImportReport, failed
 from fedrag_flwr.records.isolate import isolated
 from strategies.help import Help, HelpingRag

@@ -13,7 +13,7 @@ from fedrag_flwr.memory.fusion.merge import FusionRules
 from fedrag_flwr.memory.fusion.shared import SharedMemory
 from fedrag_flwr.memory.store.summary_store import SummaryStore
 from fedrag_flwr.privacy.ckks import QuestionQuota, SummaryScorer
-from fedrag_flwr.privacy.sealing import SealingKey
+from fedrag_flwr.privacy.seals import SealingKey
 from fedrag_flwr.settings import Settings, fedrag_home
 from strategies.name_keys import NameKeys
 from strategies.steps import steps

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.overlay.topics import headings_of
 from fedrag_flwr.privacy.ckks.parameters import SLOTS
-from fedrag_flwr.privacy.sealing import SealingKey
+from fedrag_flwr.privacy.seals import SealingKey
 from fedrag_flwr.records import MOST_PARTS, DeviceCard, SumParts, TopicRequest, TopicStage, TopicUpdate
 from fedrag_flwr.settings import OverlaySettings
 from strategies.private_sums import PrivateSums

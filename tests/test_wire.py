@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import WireError
-from fedrag_flwr.privacy.sealing import SealingKey, seal
+from fedrag_flwr.privacy.seals import SealingKey, seal
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,

@@ -27,7 +27,7 @@ from fedrag_flwr.answering.windows import RankedText
 from fedrag_flwr.errors import PromptError
 from fedrag_flwr.memory.fusion.merge import references
 from fedrag_flwr.models.base import Encoder, Heard
-from fedrag_flwr.privacy.nearness import rescored
+from fedrag_flwr.privacy.vectors import rescored
 from fedrag_flwr.records import (
     Answer,
     Clock,

@@ -13,8 +13,8 @@ from fedrag_flwr.answering.passages import given_texts, windows
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.models.base import Encoder, Grammar, Prompt
-from fedrag_flwr.privacy.model_masking import brings_nothing
-from fedrag_flwr.privacy.nearness import rescored
+from fedrag_flwr.privacy.model_summary import brings_nothing
+from fedrag_flwr.privacy.vectors import rescored
 from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, Question, because
 from fedrag_flwr.retrieval.base import nearest
 from fedrag_flwr.settings import Settings

@@ -31,8 +31,8 @@ from fedrag_flwr.knowledge_graph.summaries import ExtractiveSummarizer, ModelSum
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.graph_store import GraphStore
-from fedrag_flwr.privacy.contents import Content
 from fedrag_flwr.privacy.export import ExportFilter
+from fedrag_flwr.privacy.vectors import Content
 from fedrag_flwr.records import (
     Answer,
     BuildReport,

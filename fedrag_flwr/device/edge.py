@@ -32,7 +32,7 @@ from fedrag_flwr.models.base import Heard
 from fedrag_flwr.overlay.peer import DeviceWalks
 from fedrag_flwr.places import valid_name
 from fedrag_flwr.privacy.policy import open_export_filter
-from fedrag_flwr.privacy.sealing import SealingKey
+from fedrag_flwr.privacy.seals import SealingKey
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,

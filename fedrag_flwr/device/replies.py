@@ -25,7 +25,7 @@ from fedrag_flwr.errors import FedragError, PrivacyError, StoreCorruptError, Wir
 from fedrag_flwr.files import best_effort, replace_file
 from fedrag_flwr.memory.store.summary_store import SummaryStore
 from fedrag_flwr.privacy.bundles import MASKED_FOR_ONE
-from fedrag_flwr.privacy.contents import Content
+from fedrag_flwr.privacy.vectors import Content
 from fedrag_flwr.records import (
     Centroid,
     CentroidBatch,

@@ -15,9 +15,9 @@ from fedrag_flwr.exchange.summaries import Own, PrivateSummaries, Take
 from fedrag_flwr.exchange.sums import GroupSums, PrivateTraining
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
-from fedrag_flwr.privacy.ckks.scoring import QuestionCipher
+from fedrag_flwr.privacy.ckks.scores import QuestionCipher
 from fedrag_flwr.privacy.export import ExportFilter
-from fedrag_flwr.privacy.sealing import SealingKey
+from fedrag_flwr.privacy.seals import SealingKey
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,

@@ -25,7 +25,7 @@ from fedrag_flwr.errors import CipherError, FedragError, SettingError, WireError
 from fedrag_flwr.exchange.sealed import context_of, open_evidence, seal_requests
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.models.encoder import LateInteractionReranker
-from fedrag_flwr.privacy.sealing import SealingKey, seal
+from fedrag_flwr.privacy.seals import SealingKey, seal
 from fedrag_flwr.processes import Child, private_streams, read_frames, write_frames
 from fedrag_flwr.records import (
     Answer,

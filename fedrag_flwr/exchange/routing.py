@@ -16,10 +16,10 @@ from fedrag_flwr.exchange.sealed import seal_requests
 from fedrag_flwr.knowledge_graph.routing import choose_owners
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.ckks.parameters import MOST_ROWS
-from fedrag_flwr.privacy.ckks.scoring import QuestionCipher
+from fedrag_flwr.privacy.ckks.scores import QuestionCipher
 from fedrag_flwr.privacy.export import ExportFilter
 from fedrag_flwr.privacy.ledger import DurableFile
-from fedrag_flwr.privacy.sealing import SealingKey, check_tag, tag
+from fedrag_flwr.privacy.seals import SealingKey, check_tag, tag
 from fedrag_flwr.records import (
     EncryptedQuestion,
     EncryptedQuestions,

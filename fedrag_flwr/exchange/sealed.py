@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import CipherError, FedragError, WireError
-from fedrag_flwr.privacy.sealing import SealingKey, seal
+from fedrag_flwr.privacy.seals import SealingKey, seal
 from fedrag_flwr.records import (
     Evidence,
     EvidenceBatch,

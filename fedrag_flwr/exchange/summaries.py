@@ -18,7 +18,7 @@ from fedrag_flwr.errors import CipherError, WireError
 from fedrag_flwr.exchange.routing import SummaryNumbers, restored, rounded
 from fedrag_flwr.exchange.sealed import context_of
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy.sealing import SealingKey, check_tag, seal, seal_once, tag
+from fedrag_flwr.privacy.seals import SealingKey, check_tag, seal, seal_once, tag
 from fedrag_flwr.records import (
     ImportReport,
     OwnedRows,

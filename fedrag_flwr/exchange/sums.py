@@ -17,7 +17,7 @@ from fedrag_flwr.files import making_in
 from fedrag_flwr.privacy.ckks.sandbox import Sandbox
 from fedrag_flwr.privacy.ckks.sums import GroupCipher
 from fedrag_flwr.privacy.export import ExportFilter
-from fedrag_flwr.privacy.sealing import SealingKey, check_tag, seal, tag
+from fedrag_flwr.privacy.seals import SealingKey, check_tag, seal, tag
 from fedrag_flwr.records import (
     ControllerRequest,
     ControllerUpdate,

@@ -10,7 +10,7 @@ from fedrag_flwr.answering.judge import judged_over, told
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.knowledge_graph.gate import Gate, GateDecision
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy.nearness import rescored
+from fedrag_flwr.privacy.vectors import rescored
 from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, OpenQuestion, Question, Vector, because
 from fedrag_flwr.retrieval.base import nearest, shortened, within
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis

@@ -29,7 +29,7 @@ from fedrag_flwr.overlay.topics import HEADINGS, LEARNT, SHIPPED, ModelTopics
 from fedrag_flwr.overlay.walk_records import Json, Judgements, WalkNotes
 from fedrag_flwr.privacy.bundles import MASKED_FOR_ONE
 from fedrag_flwr.privacy.export import ExportFilter
-from fedrag_flwr.privacy.nearness import rescored
+from fedrag_flwr.privacy.vectors import rescored
 from fedrag_flwr.records import (
     Answer,
     Clock,

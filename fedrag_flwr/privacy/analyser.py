@@ -6,10 +6,17 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES, OPTIONAL_TYPES, find_identifiers
+from fedrag_flwr.privacy.addresses import ADDRESS, find_addresses
+from fedrag_flwr.privacy.identifiers import (
+    IDENTIFIER_TYPES,
+    OPTIONAL_TYPES,
+    RECORD_TYPES,
+    find_identifiers,
+    find_record_numbers,
+)
 from fedrag_flwr.privacy.normalise import probe
-from fedrag_flwr.privacy.patterns import ADDRESS, RECORD_TYPES, find_addresses, find_record_numbers, surface_pattern
 from fedrag_flwr.privacy.persons import PERSON, find_by_rule, in_mixed_case
+from fedrag_flwr.privacy.replacement import surface_pattern
 from fedrag_flwr.privacy.rules import Rule, Span, rule, scan
 from fedrag_flwr.privacy.word_lists import is_clinical
 from fedrag_flwr.records import Fact

@@ -9,7 +9,7 @@ from dataclasses import replace
 from fedrag_flwr.privacy.normalise import clean
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.persons import PERSON
-from fedrag_flwr.privacy.rewriting import PLACEHOLDER
+from fedrag_flwr.privacy.replacement import PLACEHOLDER
 from fedrag_flwr.privacy.word_lists import STOP_WORDS
 from fedrag_flwr.records import MOST_LINE, Answer, Decision, EvidenceUnit, Fact, MemoryItem, Vector, declined
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.operators import Bundle, Change
-from fedrag_flwr.privacy.rewriting import PLACEHOLDER, placeholder
+from fedrag_flwr.privacy.replacement import PLACEHOLDER, placeholder
 from fedrag_flwr.records import Vector
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
 from fedrag_flwr.text.facts import TypedSpan, typed_spans

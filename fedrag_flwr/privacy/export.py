@@ -27,12 +27,11 @@ from fedrag_flwr.privacy.bundles import (
     shown_item,
     text_refusal,
 )
-from fedrag_flwr.privacy.contents import Content, mean_vectors, shown_vectors
-from fedrag_flwr.privacy.known_names import KnownNames, PrivateNames
-from fedrag_flwr.privacy.nearness import rescored
+from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.normalise import clean
 from fedrag_flwr.privacy.operators import Bundle, Operator, OperatorChain
-from fedrag_flwr.privacy.outgoing import OutgoingLedger, OutgoingVectors
+from fedrag_flwr.privacy.outgoing import OutgoingLedger
+from fedrag_flwr.privacy.vectors import Content, OutgoingVectors, mean_vectors, rescored, shown_vectors
 from fedrag_flwr.records import (
     MOST_LINE,
     Answer,
@@ -115,7 +114,8 @@ class ExportFilter:
         self._device = device
         self._counts: Counter[str] = Counter()
         self.outgoing = OutgoingLedger(None) if outgoing is None else outgoing
-        self.names = PrivateNames(KnownNames() if names is None else names, searched=self.rewrites)
+        self.names = KnownNames() if names is None else names
+        self.names.searched = self.rewrites
         self._vectors = OutgoingVectors(encoder, device)
 
     @property

@@ -15,11 +15,10 @@ from fedrag_flwr.privacy.bundles import item_bundle
 from fedrag_flwr.privacy.ledger import DurableFile
 from fedrag_flwr.privacy.normalise import normal_name, normal_names, probe
 from fedrag_flwr.privacy.operators import Bundle
-from fedrag_flwr.privacy.patterns import is_short
-from fedrag_flwr.privacy.persons import PERSON, Found, is_ordinary, name_tokens
+from fedrag_flwr.privacy.persons import PERSON, Found, name_tokens
 from fedrag_flwr.privacy.register import Register
-from fedrag_flwr.privacy.rewriting import Range
-from fedrag_flwr.privacy.word_lists import GIVEN_NAMES, PARTICLES, SHORT_TITLES
+from fedrag_flwr.privacy.replacement import Range, is_short
+from fedrag_flwr.privacy.word_lists import GIVEN_NAMES, PARTICLES, SHORT_TITLES, is_ordinary
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.text.words import normalise_anchor
 
@@ -105,6 +104,11 @@ class KnownNames:
     path
         The device's own file, which holds digests and types; without one, names last as long as the object.
 
+    Attributes
+    ----------
+    searched
+        Whether any operator looks for them; where none does, none counts as known.
+
     Raises
     ------
     StoreError
@@ -112,14 +116,28 @@ class KnownNames:
     """
 
     def __init__(self, path: Path | None = None) -> None:
+        self.searched = True
+        self._inform: Callable[[], None] = _nothing_new
         self._file = DurableFile(path, "list of known names", _SCHEMA, 1)
         self._seen = -1
         self._types: dict[str, str] = {}
         self._lengths: dict[str, tuple[int, ...]] = {}
         self._register = Register()
 
-    def consult(self, register: Register) -> None:
-        """Learn what documents show to be private, and hear them from now on about what is doubtful."""
+    def informed_by(self, inform: Callable[[], None]) -> None:
+        """Have `know` called where documents have changed, before texts that were read by then are rewritten.
+
+        So no text leaves under what older documents show than those that it is from.
+        """
+        self._inform = inform
+
+    def tell(self, bundles: Sequence[Bundle]) -> list[Bundle]:
+        """Give the bundles with what the documents show of the names in them, after asking whether those changed."""
+        self._inform()
+        return [self._register.tell(bundle) for bundle in bundles]
+
+    def know(self, register: Register) -> None:
+        """Look from now on for what documents show to be private, and hear them about what is doubtful."""
         self._register = register
         facts = {fact: None for group in register.spans.values() for fact in group}
         self.learn(
@@ -129,7 +147,9 @@ class KnownNames:
         )
 
     def __len__(self) -> int:
-        """How many names are known, as forms; it only grows."""
+        """How many names are looked for, as forms; it only grows."""
+        if not self.searched:
+            return 0
         self._refresh()
         return len(self._types)
 
@@ -180,20 +200,28 @@ class KnownNames:
 
     def leads(self) -> Mapping[str, str]:
         """The digest of each name's first word, by the digest of the name."""
+        if not self.searched:
+            return {}
         with self._file.reading() as connection:
             return dict(connection.execute("SELECT name, lead FROM names").fetchall())
 
     def pending(self) -> frozenset[str]:
-        """Digests of names that were not yet looked for in what was shared before they were known."""
+        """Digests of the names learnt since `settle`: what was shared before may hold them in clear."""
+        if not self.searched:
+            return frozenset()
         with self._file.reading() as connection:
             return frozenset(row[0] for row in connection.execute("SELECT name FROM names WHERE pending"))
 
     def settle(self, names: Iterable[str]) -> None:
-        """Record that names were looked for in all that was shared."""
+        """Record that what was shared before names were known is withdrawn or will be released anew."""
         rows = [(name,) for name in names]
         if rows:
             with self._file.writing() as connection:
                 connection.executemany("UPDATE names SET pending = 0 WHERE name = ?", rows)
+
+    def holding(self, items: Iterable[MemoryItem], names: frozenset[str]) -> list[str]:
+        """Give the ids of the memories in which one of these names stands."""
+        return [item.id for item in items if self.find(item_bundle(item), names)]
 
     def close(self) -> None:
         """Close the file."""
@@ -294,65 +322,6 @@ def _untitled(words: Sequence[str]) -> tuple[str, ...]:
 def _digest(place: Place, words: tuple[str, ...], what: str = "name") -> str:
     """Digest of a name's words, or of what it begins with."""
     return hashlib.sha256("\0".join((what, place, *words)).encode()).hexdigest()[:32]
-
-
-class PrivateNames:
-    """What an export filter knows to be private, of the documents as they are and of all that it has met.
-
-    Parameters
-    ----------
-    known
-        The names that the operators share.
-    searched
-        Whether any operator looks for them; otherwise none counts as known.
-    """
-
-    def __init__(self, known: KnownNames, searched: bool) -> None:
-        self._known = known
-        self._searched = searched
-        self._register = Register()
-        self._inform: Callable[[], None] = _nothing_new
-
-    def __len__(self) -> int:
-        """How many names are looked for; it only grows."""
-        return len(self._known) if self._searched else 0
-
-    def informed_by(self, inform: Callable[[], None]) -> None:
-        """Have `know` called where documents have changed, before texts that were read by then are rewritten.
-
-        So no text leaves under what older documents show than those that it is from.
-        """
-        self._inform = inform
-
-    def know(self, register: Register) -> None:
-        """Look from now on also for what the device's documents show to be private."""
-        self._register = register
-        self._known.consult(register)
-
-    def tell(self, bundles: Sequence[Bundle]) -> list[Bundle]:
-        """Give the bundles with what the documents show of the names in them, after asking whether those changed."""
-        self._inform()
-        return [self._register.tell(bundle) for bundle in bundles]
-
-    def leads(self) -> Mapping[str, str]:
-        """The names by digest, with the digests of their first words."""
-        return self._known.leads() if self._searched else {}
-
-    def pending(self) -> frozenset[str]:
-        """Digests of the names learnt since `settle`: what was shared before may hold them in clear."""
-        return self._known.pending() if self._searched else frozenset()
-
-    def settle(self, names: Iterable[str]) -> None:
-        """Record that what was shared before names were known is withdrawn or will be released anew."""
-        self._known.settle(names)
-
-    def holding(self, items: Iterable[MemoryItem], names: frozenset[str]) -> list[str]:
-        """Give the ids of the memories in which one of these names stands."""
-        return [item.id for item in items if self._known.find(item_bundle(item), names)]
-
-    def close(self) -> None:
-        """Close their file."""
-        self._known.close()
 
 
 def _nothing_new() -> None:

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.privacy.known_names import KnownNames
-from fedrag_flwr.privacy.masking import ENTITY_TYPES, entity_masks, name_replacement
+from fedrag_flwr.privacy.masks import ENTITY_TYPES, entity_masks
 from fedrag_flwr.privacy.operators import Bundle
-from fedrag_flwr.privacy.patterns import is_short
 from fedrag_flwr.privacy.persons import (
     KNOWN,
     PERSON,
@@ -20,7 +19,7 @@ from fedrag_flwr.privacy.persons import (
     name_tokens,
 )
 from fedrag_flwr.privacy.randomised_response import RandomisedResponse, Surrogate
-from fedrag_flwr.privacy.rewriting import Replacement, placeholder, rewrite
+from fedrag_flwr.privacy.replacement import Replacement, is_short, name_replacement, placeholder, rewrite
 from fedrag_flwr.text.base import Pipeline
 
 SENSITIVE_TYPES = (PERSON, "ORG", "GPE", "LOC")  # FD-RAG D.3: person, organisation and location mentions
@@ -39,7 +38,7 @@ class LocalDifferentialPrivacy:
     response
         Draws, remembers and pays for surrogates.
     types
-        Types of entities to perturb, of `masking.ENTITY_TYPES`.
+        Types of entities to perturb, of `masks.ENTITY_TYPES`.
     names
         Names found so far; by default those of this object's lifetime.
     """
@@ -95,7 +94,7 @@ class LocalDifferentialPrivacy:
             for name in dict.fromkeys([form.text, *self._family(form)])
         )
         return [
-            _named(_wholes([*_standing(forms, bundle), *self._elsewhere(bundle)]), bundle)
+            _named(_wholes([*_in_prose(forms, bundle), *self._elsewhere(bundle)]), bundle)
             for bundle, forms in zip(bundles, found, strict=True)
         ]
 
@@ -117,7 +116,7 @@ class LocalDifferentialPrivacy:
         return rewrite(bundle, replacements)
 
 
-def _standing(forms: Sequence[Found], bundle: Bundle) -> list[Found]:
+def _in_prose(forms: Sequence[Found], bundle: Bundle) -> list[Found]:
     """Forms without those that stand only in the texts beside the bundle's own: none is paid for."""
     if not bundle.beside:
         return list(forms)
@@ -153,8 +152,8 @@ def _named(forms: Sequence[Found], bundle: Bundle) -> list[Found]:
     whole = [_told(form) for form in forms if asked and form.type == PERSON and stands(form.text)]
     left_out = set()
     for form in asked:
-        standing = {key for key, word in _told(form).items() if stands(word)}
-        if not standing or any(standing <= other.keys() and not other.keys() <= _told(form).keys() for other in whole):
+        present = {key for key, word in _told(form).items() if stands(word)}
+        if not present or any(present <= other.keys() and not other.keys() <= _told(form).keys() for other in whole):
             left_out.add(form)
     return [form for form in forms if form not in left_out]
 

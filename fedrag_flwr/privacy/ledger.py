@@ -185,15 +185,14 @@ class BudgetLedger:
         BudgetError
             If the entity would exceed the limit; then nothing is recorded.
         """
-        if self.spend_all([entity], purpose, epsilon):
-            raise BudgetError(
-                f"an entity would exceed {self.limit:g} epsilon", where="budget-limit", fix="raise it knowingly"
-            )
-
-    def spend_all(self, entities: Sequence[str], purpose: str, epsilon: float) -> set[str]:
-        """Record in one durable step what each entity spends, and give those that would exceed the limit instead."""
         with self._file.writing() as connection:
-            return {entity for entity in entities if not self._fits(connection, entity, purpose, epsilon)}
+            spent = dict(connection.execute("SELECT purpose, epsilon FROM spent WHERE entity=?", (entity,)).fetchall())
+            spent[purpose] = max(epsilon, spent.get(purpose, 0.0))
+            if sum(spent.values()) > self.limit + _SLACK:
+                raise BudgetError(
+                    f"an entity would exceed {self.limit:g} epsilon", where="budget-limit", fix="raise it knowingly"
+                )
+            connection.execute("INSERT OR REPLACE INTO spent VALUES (?, ?, ?)", (entity, purpose, spent[purpose]))
 
     def beyond(self, entities: Iterable[str], epsilon: float) -> set[str]:
         """Give the entities whom so much more epsilon would take beyond the limit; nothing is recorded."""
@@ -211,39 +210,16 @@ class BudgetLedger:
         with self._file.reading() as connection:
             return {one for one in entities if connection.execute(query, (one, purpose, len(part), part)).fetchone()}
 
-    def _fits(self, connection: sqlite3.Connection, entity: str, purpose: str, epsilon: float) -> bool:
-        spent = dict(connection.execute("SELECT purpose, epsilon FROM spent WHERE entity=?", (entity,)).fetchall())
-        spent[purpose] = max(epsilon, spent.get(purpose, 0.0))
-        if sum(spent.values()) > self.limit + _SLACK:
-            return False
-        connection.execute("INSERT OR REPLACE INTO spent VALUES (?, ?, ?)", (entity, purpose, spent[purpose]))
-        return True
-
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
 
 MEMO = "surrogates.sqlite"
-_DRAW = "draw TEXT NOT NULL DEFAULT ''"
-_MEMO_SCHEMA = f"""CREATE TABLE IF NOT EXISTS surrogates (
-    entity TEXT NOT NULL, partition TEXT NOT NULL, epoch INTEGER NOT NULL, surrogate TEXT NOT NULL, {_DRAW},
+_MEMO_SCHEMA = """CREATE TABLE IF NOT EXISTS surrogates (
+    entity TEXT NOT NULL, partition TEXT NOT NULL, epoch INTEGER NOT NULL, surrogate TEXT NOT NULL, draw TEXT NOT NULL,
     PRIMARY KEY (entity, partition, epoch)) WITHOUT ROWID"""
-_FREE = "free"
 _AT_ONCE = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Draw:
-    """A draw that costs: of which entity, from which partition version and in which epoch.
-
-    `id` tells it from any other draw for the same; it is empty where an earlier release drew.
-    """
-
-    entity: str
-    partition: str
-    epoch: int
-    id: str
 
 
 class SurrogateMemo:
@@ -257,9 +233,6 @@ class SurrogateMemo:
 
     def __init__(self, path: Path) -> None:
         self._file = DurableFile(path, "surrogate memo", _MEMO_SCHEMA, 1)
-        with self._file.writing() as connection:
-            if "draw" not in [row[1] for row in connection.execute("PRAGMA table_info(surrogates)")]:
-                connection.execute(f"ALTER TABLE surrogates ADD COLUMN {_DRAW}")  # a file of an earlier release
 
     def get(self, entities: Sequence[str], partition: str, epoch: int) -> dict[str, str]:
         """Look up the surrogates of entity digests; those that have none yet are left out."""
@@ -270,28 +243,26 @@ class SurrogateMemo:
                 found.update(connection.execute(query, (partition, epoch, *some)).fetchall())
         return found
 
-    def draws(self, entities: Sequence[str]) -> list[Draw]:
-        """Give all draws of entity digests that cost, of any partition and epoch."""
-        found: list[Draw] = []
+    def draws(self, entities: Sequence[str]) -> list[tuple[str, str, float]]:
+        """Give what all draws for entity digests cost, of any partition and epoch, as `BudgetLedger.book` takes it."""
+        found: list[tuple[str, str, float]] = []
         with self._file.reading() as connection:
             for some, listed in _in_parts(entities):
-                query = f"SELECT entity, partition, epoch, draw FROM surrogates WHERE draw<>? AND entity IN {listed}"
-                found += [Draw(*row) for row in connection.execute(query, (_FREE, *some))]
+                query = f"SELECT entity, partition, epoch, draw FROM surrogates WHERE entity IN {listed}"
+                for entity, partition, epoch, draw in connection.execute(query, tuple(some)):
+                    found.append((entity, f"{partition}:{epoch}:{draw}", float(partition.rpartition(":")[2])))
         return found
 
-    def keep(self, drawn: Mapping[str, str], partition: str, epoch: int, free: Collection[str] = ()) -> dict[str, str]:
+    def keep(self, drawn: Mapping[str, str], partition: str, epoch: int) -> dict[str, str]:
         """Write surrogates durably and give the ones that count: what was written first wins.
 
-        Those of `free` entities were drawn without a look at the entity's own name, and cost nothing.
+        The partition's version ends in the epsilon of a draw, which `draws` reads there.
         """
-        draw = secrets.token_hex(8)
+        draw = secrets.token_hex(8)  # tells these draws from any others for the same
         with self._file.writing() as connection:
             connection.executemany(
-                "INSERT OR IGNORE INTO surrogates (entity, partition, epoch, surrogate, draw) VALUES (?, ?, ?, ?, ?)",
-                [
-                    (entity, partition, epoch, surrogate, _FREE if entity in free else draw)
-                    for entity, surrogate in drawn.items()
-                ],
+                "INSERT OR IGNORE INTO surrogates VALUES (?, ?, ?, ?, ?)",
+                [(entity, partition, epoch, surrogate, draw) for entity, surrogate in drawn.items()],
             )
         return self.get(list(drawn), partition, epoch)
 

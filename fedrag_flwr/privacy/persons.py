@@ -8,8 +8,17 @@ from dataclasses import dataclass
 
 from fedrag_flwr.privacy.normalise import clean, normal_name, probe
 from fedrag_flwr.privacy.operators import Bundle
-from fedrag_flwr.privacy.rewriting import PLACEHOLDER
-from fedrag_flwr.privacy.word_lists import ALSO_WORDS, GIVEN_NAMES, PARTICLES, SHORT_TITLES, STOP_WORDS, TITLES
+from fedrag_flwr.privacy.replacement import PLACEHOLDER
+from fedrag_flwr.privacy.word_lists import (
+    ALSO_WORDS,
+    GIVEN_NAMES,
+    PARTICLES,
+    SHORT_TITLES,
+    STOP_WORDS,
+    TITLES,
+    is_clinical,
+    is_ordinary,
+)
 from fedrag_flwr.records import Fact
 from fedrag_flwr.text.base import Pipeline
 
@@ -248,11 +257,6 @@ def is_written_as_name(form: str, kind: str) -> bool:
     return any(capital) and all(has or word.casefold() in small for has, word in zip(capital, words, strict=True))
 
 
-def is_ordinary(word: str) -> bool:
-    """Tell whether a lower-case word is an everyday word rather than a name."""
-    return word.casefold() in STOP_WORDS or word.casefold() in ALSO_WORDS
-
-
 def _is_acquitted(form: Found, beside: str, read: Sequence[Found]) -> bool:
     """Tell whether what looks like a name by itself is none in the sentence that it was taken from.
 
@@ -299,7 +303,7 @@ def in_mixed_case(text: str) -> str:
 
 
 def _is_thing(form: str, text: str) -> bool:
-    """Tell a thing that the recogniser takes for a person: it ends in a thing, or always has an article."""
+    """Tell a thing that the recogniser takes for a person: it ends in one, always has an article, or is clinical."""
     words = form.split()
     if any(bare(word).casefold() in GIVEN_NAMES for word in words):
         return False
@@ -307,7 +311,10 @@ def _is_thing(form: str, text: str) -> bool:
         return True
     mention = rf"(?P<the>\bthe\s+)?\b{re.escape(form)}\b(?P<of>(?:['’]s)?\s+(?:{_HUMAN})\b)?"
     mentions = list(re.finditer(mention, text, re.IGNORECASE))
-    return bool(mentions) and all(match["the"] and not match["of"] for match in mentions)
+    return bool(mentions) and all(
+        not match["of"] and (match["the"] or is_clinical(text, match.end() - len(form), match.end()))
+        for match in mentions
+    )
 
 
 def _by_rule(text: str, typed: Sequence[tuple[str, str]]) -> list[Found]:

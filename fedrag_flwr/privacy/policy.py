@@ -4,154 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+import random
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.models.base import Encoder, Generator
-from fedrag_flwr.privacy.analyser import PERSONAL_TYPES
+from fedrag_flwr.privacy.analyser import PERSONAL_TYPES, PersonalDataAnalyser
 from fedrag_flwr.privacy.erasure import QueryFocusedErasure
 from fedrag_flwr.privacy.export import ExportFilter
 from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.ldp import SENSITIVE_TYPES, LocalDifferentialPrivacy
 from fedrag_flwr.privacy.ledger import BUDGET, MEMO, BudgetLedger, SurrogateMemo
-from fedrag_flwr.privacy.masking import DEFAULT_MASK_TYPES, TypeMasking
-from fedrag_flwr.privacy.model_masking import ModelMasking, ModelSummary
+from fedrag_flwr.privacy.masks import DEFAULT_MASK_TYPES, TypeMasking
+from fedrag_flwr.privacy.model_summary import ModelSummary
 from fedrag_flwr.privacy.operators import Operator
 from fedrag_flwr.privacy.outgoing import FILE, OutgoingLedger
-from fedrag_flwr.privacy.presidio import PresidioMasking
-from fedrag_flwr.privacy.randomised_response import PRESETS, OutOfVocabulary, RandomisedResponse, Randomness
+from fedrag_flwr.privacy.randomised_response import RandomisedResponse
 from fedrag_flwr.privacy.vocabulary import EntityPartition, load_partition
 from fedrag_flwr.settings import PrivacySettings
 from fedrag_flwr.text.base import Pipeline
 
-PrivacyMode = Literal["none", "type-masking", "ldp"]
-FURTHER = ("erasure", "presidio", "model-masking", "summary")  # beside the mode's, in the order of their work
-_ASKING = frozenset({ModelMasking.name, ModelSummary.name})
-
-
-def make_export_filter(
-    mode: PrivacyMode,
-    *,
-    encoder: Encoder,
-    pipeline: Pipeline,
-    opaque: Callable[[str], str],
-    device: str,
-    mask_types: Sequence[str] = DEFAULT_MASK_TYPES,
-    public_names: Iterable[str] = (),
-    sensitive_types: Sequence[str] = SENSITIVE_TYPES,
-    partition: EntityPartition | None = None,
-    folder: Path | None = None,
-    names: Path | None = None,
-    epsilon: float | None = None,
-    preset: str = "paper",
-    group_size: int | None = None,
-    budget_limit: float | None = None,
-    out_of_vocabulary: OutOfVocabulary = "mask",
-    epoch: int = 0,
-    source: Randomness | None = None,
-    share_documents: bool = False,
-    further: Sequence[str] = (),
-    erasure_keep: float = 0.5,
-    generator: Callable[[], Generator] | None = None,
-) -> ExportFilter:
-    """Build a device's export filter.
-
-    Parameters
-    ----------
-    mode
-        ``"none"`` rewrites no text (ids are still hidden, support is still dropped), ``"type-masking"`` puts types in
-        the place of what is sensitive, ``"ldp"`` masks structured identifiers and draws surrogates for entities.
-    encoder, pipeline, opaque, device
-        As `ExportFilter` takes them.
-    mask_types, public_names
-        For ``"type-masking"``: what is masked, and which names stay.
-    sensitive_types, partition, epoch, out_of_vocabulary, source
-        For ``"ldp"``: which entities are perturbed, the public partition, and how.
-    folder
-        Where it is kept what left, and for ``"ldp"`` surrogates and budgets.
-    names
-        Where the names that were found private are kept; by default they are forgotten with the export filter.
-    epsilon, group_size, preset
-        Budget of one draw, and the fewest names that a group of the partition may have; by default the preset's.
-    share_documents
-        Whether whole documents may leave; only mode ``"none"`` lets them.
-    budget_limit
-        Most epsilon that an entity may ever spend; by default one draw.
-    further, erasure_keep, generator
-        Operators beside the mode's, of `FURTHER`; what erasure keeps, and the model that masks or writes summaries.
-
-    Raises
-    ------
-    SettingError
-        If a value is unknown, missing or out of range, or a group is too small.
-    StoreError
-        If memo, ledger or the list of names cannot be opened.
-    """
-    if unknown := sorted(set(further) - set(FURTHER)):
-        raise SettingError(
-            f"unknown operators: {', '.join(unknown)}",
-            where="privacy.operators",
-            fix=f"choose from {', '.join(FURTHER)}",
-        )
-    operators: list[Operator] = []
-    known = KnownNames(names if mode != "none" or PresidioMasking.name in further else None)
-    if "erasure" in further:
-        operators.append(QueryFocusedErasure(pipeline, encoder, erasure_keep))
-    if "presidio" in further:
-        drawn = sensitive_types if mode == "ldp" else ()
-        kinds = [kind for kind in PERSONAL_TYPES if kind not in drawn]
-        operators.append(PresidioMasking(pipeline, kinds, public_names, known))
-    if mode == "type-masking":
-        operators.append(TypeMasking(pipeline, mask_types, public_names, known))
-    elif mode == "ldp":
-        if partition is None or folder is None:
-            raise SettingError("mode ldp needs a partition and a folder", where="privacy")
-        if preset not in PRESETS:
-            raise SettingError(
-                f"unknown preset {preset!r}", where="privacy-preset", fix=f"choose from {', '.join(PRESETS)}"
-            )
-        chosen = PRESETS[preset]
-        asked = chosen.candidates if group_size is None else group_size
-        if partition.smallest < asked:
-            raise SettingError(
-                f"the partition has a group of {partition.smallest} names, privacy.group-size asks for {asked}",
-                where="privacy.partition",
-                fix='name one of larger groups, such as "demo-strong" with 26, or build one with build_partition',
-            )
-        budget = chosen.epsilon if epsilon is None else epsilon
-        response = RandomisedResponse(
-            partition,
-            budget,
-            SurrogateMemo(folder / MEMO),
-            ledger=BudgetLedger(folder / BUDGET, budget if budget_limit is None else budget_limit),
-            encoder=encoder if out_of_vocabulary == "nearest" else None,
-            out_of_vocabulary=out_of_vocabulary,
-            epoch=epoch,
-            source=source,
-        )
-        identifiers = [kind for kind in mask_types if kind in IDENTIFIER_TYPES]
-        operators.append(TypeMasking(pipeline, identifiers, names=known))
-        operators.append(LocalDifferentialPrivacy(pipeline, response, sensitive_types, known))
-    elif mode != "none":
-        raise SettingError(f"unknown mode {mode!r}", where="privacy", fix="choose none, type-masking or ldp")
-    operators += _by_model(further, generator, public_names)
-    ledger = OutgoingLedger(None if folder is None else folder / FILE)
-    return ExportFilter(operators, encoder, pipeline, opaque, device, known, share_documents, ledger)
-
-
-def _by_model(
-    further: Sequence[str], generator: Callable[[], Generator] | None, public_names: Iterable[str]
-) -> list[Operator]:
-    """The operators that ask the model; they come after all others, so that it sees only what those have left."""
-    if not _ASKING & set(further):
-        return []
-    if generator is None:
-        raise SettingError("masking and summaries by the model need one", where="privacy.operators")
-    operators: list[Operator] = [ModelMasking(generator, public_names), ModelSummary(generator)]
-    return [operator for operator in operators if operator.name in further]
+FURTHER = ("erasure", "presidio", "summary")  # operators beside the mode's, in the order of their work
 
 
 def open_export_filter(
@@ -160,9 +35,13 @@ def open_export_filter(
     pipeline: Pipeline,
     opaque: Callable[[str], str],
     device: str,
-    folder: Path,
+    folder: Path | None,
     names: Path | None = None,
     generator: Callable[[], Generator] | None = None,
+    *,
+    mask_types: Sequence[str] = DEFAULT_MASK_TYPES,
+    partition: EntityPartition | None = None,
+    source: random.Random | None = None,
 ) -> ExportFilter:
     """Open the export filter of one device.
 
@@ -173,39 +52,75 @@ def open_export_filter(
     encoder, pipeline, opaque, device
         As `ExportFilter` takes them.
     folder
-        Where surrogates and the budget ledger are kept; it outlives the store, or budgets would start anew.
+        Where surrogates, the budget and what left are kept; it outlives the store, or budgets would start anew. None
+        keeps no counts; surrogates need one.
     names
         The file of the names that were found private; it may go with the store, which finds them again.
     generator
-        Gives the model that masks or writes summaries, where the settings ask for that.
+        Gives the model that writes summaries, where the settings ask for that.
+    mask_types
+        Types that type masking hides.
+    partition, source
+        Groups of names, and where draws among them come from, in place of the settings' file and the operating system:
+        for experiments that must repeat.
 
     Raises
     ------
     SettingError
-        The list of public names or the partition cannot be read, or its groups are too small.
+        The list of public names or the partition cannot be read, its groups are too small, or an operator is unknown or
+        lacks what it needs.
     StoreError
         The partition's file is torn, or surrogates, ledger or names cannot be opened.
     """
-    partition = read_partition(settings) if settings.export == "ldp" else None
-    return make_export_filter(
-        settings.export,
-        encoder=encoder,
-        pipeline=pipeline,
-        opaque=opaque,
-        device=device,
-        public_names=read_names(settings.public_names),
-        partition=partition,
-        folder=folder,
-        names=names,
-        epsilon=settings.epsilon,
-        group_size=settings.group_size,
-        budget_limit=settings.budget,
-        epoch=settings.epoch,
-        share_documents=settings.share_documents,
-        further=settings.further,
-        erasure_keep=settings.erasure_keep,
-        generator=generator,
-    )
+    further, mode = settings.further, settings.export
+    if unknown := sorted(set(further) - set(FURTHER)):
+        raise SettingError(
+            f"unknown operators: {', '.join(unknown)}",
+            where="privacy.operators",
+            fix=f"choose from {', '.join(FURTHER)}",
+        )
+    response = None
+    if mode == "ldp":
+        response = _response(settings, read_partition(settings) if partition is None else partition, folder, source)
+        mask_types = [kind for kind in mask_types if kind in IDENTIFIER_TYPES]
+    elif mode == "none":
+        mask_types = ()
+    public = read_names(settings.public_names)
+    drawn: Sequence[str] = ()
+    if response is not None:
+        public, drawn = [], SENSITIVE_TYPES  # a public name in clear would tell that it is no surrogate
+    personal = [kind for kind in PERSONAL_TYPES if kind not in drawn] if "presidio" in further else []
+    known = KnownNames(names if mode != "none" or personal else None)
+    operators: list[Operator] = []
+    if "erasure" in further:
+        operators.append(QueryFocusedErasure(pipeline, encoder, settings.erasure_keep))
+    if mask_types or personal:
+        analyser = PersonalDataAnalyser(pipeline, personal) if personal else None
+        operators.append(TypeMasking(pipeline, [*mask_types, *personal], public, known, analyser))
+    if response is not None:
+        operators.append(LocalDifferentialPrivacy(pipeline, response, SENSITIVE_TYPES, known))
+    if "summary" in further:  # last: the model sees only what the others have left
+        if generator is None:
+            raise SettingError("summaries by the model need one", where="privacy.operators")
+        operators.append(ModelSummary(generator))
+    ledger = OutgoingLedger(None if folder is None else folder / FILE)
+    return ExportFilter(operators, encoder, pipeline, opaque, device, known, settings.share_documents, ledger)
+
+
+def _response(
+    settings: PrivacySettings, partition: EntityPartition, folder: Path | None, source: random.Random | None
+) -> RandomisedResponse:
+    if folder is None:
+        raise SettingError("surrogates need a folder in which they are kept", where="privacy")
+    if partition.smallest < settings.group_size:
+        raise SettingError(
+            f"the partition has a group of {partition.smallest} names, privacy.group-size asks for "
+            f"{settings.group_size}",
+            where="privacy.partition",
+            fix='name one of larger groups, such as "demo-strong" with 26, or build one with build_partition',
+        )
+    memo, ledger = SurrogateMemo(folder / MEMO), BudgetLedger(folder / BUDGET, settings.budget)
+    return RandomisedResponse(partition, settings.epsilon, memo, ledger=ledger, epoch=settings.epoch, source=source)
 
 
 def read_partition(settings: PrivacySettings) -> EntityPartition:

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES, find_identifiers
 from fedrag_flwr.privacy.normalise import clean, normal_name, probe
 from fedrag_flwr.privacy.operators import Bundle
-from fedrag_flwr.privacy.patterns import is_short
-from fedrag_flwr.privacy.persons import PERSON, family_tokens, find_by_rule, is_ordinary, name_tokens
+from fedrag_flwr.privacy.persons import PERSON, family_tokens, find_by_rule, name_tokens
+from fedrag_flwr.privacy.replacement import is_short
+from fedrag_flwr.privacy.word_lists import is_ordinary
 from fedrag_flwr.records import Fact, Passage
 
 _WORD = re.compile(r"[^\W_]+")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -218,21 +218,3 @@ def _principal(rows: NDArray[np.float32], rng: np.random.Generator) -> NDArray[n
         direction /= float(np.linalg.norm(direction)) or 1.0
     projected: NDArray[np.float64] = centred @ direction
     return projected
-
-
-def centroids(partition: EntityPartition, encoder: Encoder) -> NDArray[np.float32]:
-    """Mean vector of each group's names, as unit rows, shape (groups, dimension)."""
-    means = np.stack([encoder.encode(group.members).mean(axis=0) for group in partition.groups])
-    norms = np.linalg.norm(means, axis=1, keepdims=True)
-    unit: NDArray[np.float32] = (means / np.maximum(norms, 1e-12)).astype(np.float32)
-    return unit
-
-
-def nearest_group(
-    partition: EntityPartition, means: NDArray[np.float32], kind: str, vector: NDArray[np.float32]
-) -> int | None:
-    """Find the group of a type whose mean is nearest to a name's vector; None where the type has no group."""
-    candidates: Sequence[int] = [number for number, group in enumerate(partition.groups) if group.type == kind]
-    if not candidates:
-        return None
-    return candidates[int(np.argmax(means[list(candidates)] @ vector))]

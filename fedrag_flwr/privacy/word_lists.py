@@ -169,6 +169,11 @@ _TITLED = re.compile(rf"\b(?:{'|'.join(sorted(TITLES))})\b\.?\s+$", re.IGNORECAS
 ALLOWED = frozenset(map(normal_name, (*_TERMS.split(), *_PHRASES)))
 
 
+def is_ordinary(word: str) -> bool:
+    """Tell whether a lower-case word is an everyday word rather than a name."""
+    return word.casefold() in STOP_WORDS or word.casefold() in ALSO_WORDS
+
+
 def is_clinical(text: str, start: int, end: int) -> bool:
     """Tell whether a found name is a clinical or common term, or names a disease, sign or method ("Crohn's disease").
 

@@ -1,7 +1,7 @@
 """What the privacy evaluation attacks: memories of benchmark documents, and a partition of public names.
 
 Memories come from dev rows, names from train rows: a name is public because it was published elsewhere, not because the
-device knows it. Both are built once and kept under ``<home>/benchmarks/privacy``.
+device knows it. Both are built once and kept beside the benchmark's rows.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from fedrag_flwr.answering.prompts import closed_book_prompt, reading_prompt
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.models.base import Completion, Encoder, Generator, Grammar, Heard, Prompt, Scores
-from fedrag_flwr.privacy.nearness import rescored, verified
+from fedrag_flwr.privacy.vectors import rescored, verified
 from fedrag_flwr.records import (
     Answer,
     Delta,

@@ -16,8 +16,8 @@ from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.device.builds import NAMES
 from fedrag_flwr.device.releases import RELEASED
-from fedrag_flwr.privacy.contents import Content
 from fedrag_flwr.privacy.known_names import KnownNames
+from fedrag_flwr.privacy.vectors import Content
 from fedrag_flwr.records import Centroid, CentroidBatch, CentroidRequest
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.text.segment import under_title

@@ -20,9 +20,8 @@ from fedrag_flwr.knowledge_graph.gate_signals import PARTS
 from fedrag_flwr.knowledge_graph.retrieval import RetrievalSettings, VectorTable
 from fedrag_flwr.memory.store import delivered
 from fedrag_flwr.memory.store.graph_store import GraphStore
-from fedrag_flwr.privacy.contents import FEWEST
 from fedrag_flwr.privacy.known_names import KnownNames
-from fedrag_flwr.privacy.nearness import rescored
+from fedrag_flwr.privacy.vectors import FEWEST, rescored
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,

@@ -25,7 +25,7 @@ from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.sums import GroupCipher
 from fedrag_flwr.privacy.export import ExportFilter
-from fedrag_flwr.privacy.sealing import SealingKey, seal, tag
+from fedrag_flwr.privacy.seals import SealingKey, seal, tag
 from fedrag_flwr.records import (
     AnswerBatch,
     DeviceCard,
@@ -43,7 +43,7 @@ from fedrag_flwr.records import (
     SumParts,
     SumTerm,
 )
-from simulations.forged_ciphertexts import FORGERIES, forge
+from simulations.fixtures.forged_ciphertexts import FORGERIES, forge
 from strategies.private_sums import PrivateSums
 from strategies.transport import Transport
 from tests.spoiling import spoilt

@@ -17,7 +17,7 @@ from fedrag_flwr.errors import FedragError
 from fedrag_flwr.exchange.routing import SummaryNumbers
 from fedrag_flwr.exchange.sealed import context_of
 from fedrag_flwr.exchange.summaries import PrivateSummaries, most_sealed
-from fedrag_flwr.privacy.sealing import SealingKey, seal, seal_once, tag
+from fedrag_flwr.privacy.seals import SealingKey, seal, seal_once, tag
 from fedrag_flwr.records import (
     ImportReport,
     OwnedRows,

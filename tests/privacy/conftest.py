@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
+import random
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fedrag_flwr.models import load_encoder
-from fedrag_flwr.models.base import Completion, Encoder, Grammar, Heard, Prompt, Scores
-from fedrag_flwr.privacy import EntityPartition, build_partition
+from fedrag_flwr.models.base import Completion, Encoder, Generator, Grammar, Heard, Prompt, Scores
+from fedrag_flwr.privacy import EntityPartition, ExportFilter, build_partition, open_export_filter
 from fedrag_flwr.records import MemoryItem
+from fedrag_flwr.settings import PrivacySettings
 from fedrag_flwr.text import SpacyPipeline
+from fedrag_flwr.text.base import Pipeline
 
 PUBLIC = {
     "PERSON": "Ada Lovelace, Alan Turing, Marie Curie, Niels Bohr, Lise Meitner, Emmy Noether, Max Planck, "
@@ -25,6 +31,33 @@ PUBLIC = {
 
 ItemMaker = Callable[..., MemoryItem]
 Opaque = Callable[[str], str]
+
+
+def make_export_filter(
+    mode: str,
+    *,
+    encoder: Encoder,
+    pipeline: Pipeline,
+    opaque: Opaque,
+    device: str,
+    folder: Path | None = None,
+    names: Path | None = None,
+    generator: Callable[[], Generator] | None = None,
+    public_names: Sequence[str] = (),
+    partition: EntityPartition | None = None,
+    source: random.Random | None = None,
+    **changes: object,
+) -> ExportFilter:
+    """An export filter with these names public and these settings."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+        json.dump(list(public_names), file)
+        file.flush()
+        given = {"export": mode, "public-names": file.name, "group-size": 5, "budget": changes.get("epsilon", 1.0)}
+        given |= {key.replace("_", "-"): value for key, value in changes.items()}
+        settings = PrivacySettings.model_validate(given)
+        return open_export_filter(
+            settings, encoder, pipeline, opaque, device, folder, names, generator, partition=partition, source=source
+        )
 
 
 @dataclass(frozen=True, slots=True)

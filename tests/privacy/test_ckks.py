@@ -19,22 +19,25 @@ from numpy.typing import NDArray
 from fedrag_flwr.errors import CipherError
 from fedrag_flwr.files import making_in
 from fedrag_flwr.privacy.ckks import GroupCipher, QuestionCipher, QuestionQuota, Sandbox, SummaryScorer, add_ciphertexts
-from fedrag_flwr.privacy.ckks.diagonals import chunk, chunks, diagonal, repeated
 from fedrag_flwr.privacy.ckks.parameters import (
     DEGREE,
     MODULI,
     QUESTION_SCALE,
     SCORE_SCALE,
     SLOTS,
+    chunk,
+    chunks,
+    diagonal,
     galois_element,
     padded,
+    repeated,
     rotations,
     steps,
 )
-from fedrag_flwr.privacy.ckks.scheme import Scheme
 from fedrag_flwr.privacy.ckks.sums import STEP
+from fedrag_flwr.privacy.ckks.worker import Scheme
 from fedrag_flwr.settings import Settings
-from simulations.forged_ciphertexts import FORGERIES, attack, forge, targets
+from simulations.fixtures.forged_ciphertexts import FORGERIES, attack, forge, targets
 
 DIMENSION = 48
 LITTLE = 2**28  # of a worker's memory: twice what one needs

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy import Bundle, make_export_filter
-from fedrag_flwr.privacy.contents import FEWEST, Content, mean_vectors
+from fedrag_flwr.privacy import Bundle
+from fedrag_flwr.privacy.vectors import FEWEST, Content, mean_vectors
 from fedrag_flwr.text import SpacyPipeline
-from tests.privacy.conftest import Opaque
+from tests.privacy.conftest import Opaque, make_export_filter
 
 PLAIN = ("The ferry leaves at noon.", "Salt is mined in the hills.", "The mill stands by the river.", "Copper is sold.")
 NAMED = "Maria Lopez visited the clinic in the spring."

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import ModelError, SettingError
 from fedrag_flwr.models.base import Completion, Encoder, Grammar, Heard, Prompt
-from fedrag_flwr.privacy import Bundle, TypeMasking, make_export_filter
+from fedrag_flwr.privacy import Bundle, TypeMasking
 from fedrag_flwr.privacy.erasure import SENTENCE, QueryFocusedErasure
-from fedrag_flwr.privacy.model_masking import REFUSED, WRITTEN, ModelSummary, brings_nothing
+from fedrag_flwr.privacy.model_summary import REFUSED, WRITTEN, ModelSummary, brings_nothing
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.text import SpacyPipeline
-from tests.privacy.conftest import Opaque, Saying
+from tests.privacy.conftest import Opaque, Saying, make_export_filter
 
 TITLE = "Tarn Bridge"
 TEXT = (
@@ -136,7 +136,7 @@ def test_the_export_filter_runs_the_chain_and_counts_what_was_removed(
         pipeline=pipeline,
         opaque=opaque,
         device="ward",
-        further=("erasure", "presidio"),
+        operators="erasure,presidio",
     )
     text = "The scan of Mrs. Ilse Brandwein (MRN 4482913) showed a fracture. Her dog Bello barked in the garden."
     unit = EvidenceUnit("record-0001", text, "ward", 0.5, "Scan")
@@ -155,7 +155,7 @@ def test_what_is_asked_for_without_words_passes_whole_and_is_counted(
     pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
 ) -> None:
     export = make_export_filter(
-        "none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="ward", further=("erasure",)
+        "none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="ward", operators="erasure"
     )
     text = "The scan showed a fracture. A dog barked in the garden."
     unit, asked = EvidenceUnit("record-0001", text, "ward", 0.5, "Scan"), "What did the scan show?"
@@ -170,5 +170,5 @@ def test_what_is_asked_for_without_words_passes_whole_and_is_counted(
 def test_unknown_operators_are_refused(pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque) -> None:
     with pytest.raises(SettingError, match="shredder"):
         make_export_filter(
-            "none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="ward", further=("shredder",)
+            "none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="ward", operators="shredder"
         )

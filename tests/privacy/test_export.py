@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import socket
 import string
 from collections.abc import Callable, Sequence
@@ -17,13 +18,11 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import PrivacyError, SettingError
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy import Bundle, EntityPartition, ExportFilter, SeededRandomness, make_export_filter
+from fedrag_flwr.privacy import Bundle, EntityPartition, ExportFilter
 from fedrag_flwr.privacy.ledger import BUDGET, BudgetLedger
-from fedrag_flwr.privacy.policy import PrivacyMode
-from fedrag_flwr.privacy.randomised_response import Randomness
 from fedrag_flwr.records import Answer, Citation, EvidenceUnit, MemoryItem, because
 from fedrag_flwr.text import SpacyPipeline
-from tests.privacy.conftest import PUBLIC, ItemMaker, Opaque
+from tests.privacy.conftest import PUBLIC, ItemMaker, Opaque, make_export_filter
 from tests.privacy.network import watched
 
 ExportFilterMaker = Callable[..., ExportFilter]
@@ -47,7 +46,7 @@ def export(pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque) -> ExportF
     return _export("type-masking", pipeline, encoder, opaque)
 
 
-def _export(mode: PrivacyMode, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque) -> ExportFilter:
+def _export(mode: str, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque) -> ExportFilter:
     return make_export_filter(mode, encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a")
 
 
@@ -61,7 +60,7 @@ def ldp(
 ) -> ExportFilterMaker:
     """Makes export filters of one device with surrogates of the public partition; they share memo and ledger."""
 
-    def make(epoch: int = 0, epsilon: float | None = None, source: Randomness | None = None) -> ExportFilter:
+    def make(epoch: int = 0, epsilon: float = 1.0, source: random.Random | None = None) -> ExportFilter:
         return make_export_filter(
             "ldp",
             epsilon=epsilon,
@@ -170,7 +169,7 @@ def test_mode_none_rewrites_no_text_but_hides_ids(
 
 @pytest.mark.parametrize("mode", ["none", "type-masking"])
 def test_a_score_does_not_tell_what_was_taken_out(
-    mode: PrivacyMode, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
+    mode: str, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
 ) -> None:
     """Who asks about one name after the other, or by vectors of its own, learns of what leaves alone."""
     export = _export(mode, pipeline, encoder, opaque)
@@ -187,7 +186,7 @@ def test_a_score_does_not_tell_what_was_taken_out(
 
 @pytest.mark.parametrize("mode", ["none", "type-masking", "ldp"])
 def test_no_measure_of_an_answer_tells_which_of_some_guessed_names_stands_in_the_documents(
-    mode: PrivacyMode, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, ldp: ExportFilterMaker
+    mode: str, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, ldp: ExportFilterMaker
 ) -> None:
     export = ldp() if mode == "ldp" else _export(mode, pipeline, encoder, opaque)
     why = (because("memory", "memory 0.83 >= 0.56, 12 items", 0.83, 0.56),)
@@ -201,7 +200,7 @@ def test_no_measure_of_an_answer_tells_which_of_some_guessed_names_stands_in_the
 
 @pytest.mark.parametrize("mode", ["none", "type-masking", "ldp"])
 def test_what_an_answer_rests_on_does_not_leave_with_it(
-    mode: PrivacyMode, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, ldp: ExportFilterMaker
+    mode: str, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, ldp: ExportFilterMaker
 ) -> None:
     """Neither the passages that were read, nor the sentences that are cited, nor the memory's question."""
     export = ldp() if mode == "ldp" else _export(mode, pipeline, encoder, opaque)
@@ -251,7 +250,7 @@ def test_presidio_alone_reads_the_sentence_of_an_answer_too(
 ) -> None:
     alone, read = (
         make_export_filter(
-            "none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a", further=("presidio",)
+            "none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a", operators="presidio"
         )
         for _ in range(2)
     )
@@ -360,7 +359,7 @@ def test_a_vector_does_not_tell_a_kept_name_from_a_drawn_one(
         item(f"In which year was {name} born?", f"{1800 + number}", id=f"item-{number}", embedding=stored)
         for number, name in enumerate(PUBLIC["PERSON"].split(", "))
     ]
-    source = SeededRandomness(np.random.default_rng(3))
+    source = random.Random(3)
     released = ldp(source=source).release_items(own).items
     assert len(released) == len(own)
     asked = {one.answer: one.question for one in own}
@@ -456,16 +455,16 @@ def test_an_id_that_hides_nothing_is_refused(pipeline: SpacyPipeline, encoder: E
 
 @pytest.mark.parametrize(
     ("mode", "other"),
-    [("quiet", {}), ("ldp", {}), ("type-masking", {"mask_types": ("SHOE",)})],
+    [("ldp", {}), ("type-masking", {"operators": "shoe"}), ("none", {"operators": "summary"})],
 )
 def test_settings_are_checked(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, mode: PrivacyMode, other: dict[str, tuple[str, ...]]
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, mode: str, other: dict[str, str]
 ) -> None:
     with pytest.raises(SettingError):
         make_export_filter(mode, encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a", **other)  # type: ignore[arg-type]
 
 
-def test_the_strong_preset_needs_larger_groups(
+def test_larger_groups_need_another_partition(
     pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, partition: EntityPartition, tmp_path: Path
 ) -> None:
     with pytest.raises(SettingError, match="26"):
@@ -477,7 +476,7 @@ def test_the_strong_preset_needs_larger_groups(
             device="device-a",
             partition=partition,
             folder=tmp_path,
-            preset="strong",
+            group_size=26,
         )
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES, find_identifiers, iban, luhn
 from fedrag_flwr.privacy.normalise import clean, probe
-from fedrag_flwr.privacy.patterns import identifier_pattern
+from fedrag_flwr.privacy.replacement import identifier_pattern
 
 ALL = frozenset(IDENTIFIER_TYPES)
 

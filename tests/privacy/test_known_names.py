@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy import Bundle, ExportFilter, TypeMasking, make_export_filter
+from fedrag_flwr.privacy import Bundle, ExportFilter, TypeMasking
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.persons import is_written_as_name
 from fedrag_flwr.privacy.register import Register, read_register
 from fedrag_flwr.records import Document, Fact
 from fedrag_flwr.text import SpacyPipeline
-from tests.privacy.conftest import ItemMaker, Opaque
+from tests.privacy.conftest import ItemMaker, Opaque, make_export_filter
 
 TELLS = ("Who keeps the lamp?", "Bolwick Xqwu")  # the answer is known to be a person
 
@@ -101,7 +101,7 @@ def test_what_presidio_alone_finds_is_known_to_later_processes(
             opaque=opaque,
             device="device-a",
             names=path if kept else None,
-            further=("presidio",),
+            operators="presidio",
         )
         shown = export.release_question(text)
         export.close()
@@ -137,7 +137,7 @@ def test_the_public_list_wins(pipeline: SpacyPipeline, encoder: Encoder, opaque:
 
 def test_a_part_of_a_public_name_that_documents_tell_stays(pipeline: SpacyPipeline) -> None:
     names = KnownNames()
-    names.consult(Register({"tarnovelska": (Fact("Jadwiga Tarnovelska", "PERSON", ""),)}))
+    names.know(Register({"tarnovelska": (Fact("Jadwiga Tarnovelska", "PERSON", ""),)}))
     text = Bundle(("How long is the Tarnovelska crater?",))
     [public] = TypeMasking(pipeline, public_names=["Jadwiga Tarnovelska"], names=names).operate([text])
     [private] = TypeMasking(pipeline, names=names).operate([text])
@@ -171,7 +171,7 @@ def test_documents_tell_what_is_no_name_of_a_person(pipeline: SpacyPipeline, nam
 
 def test_a_doubtful_name_is_masked_only_where_it_was_seen(pipeline: SpacyPipeline) -> None:
     names = KnownNames()
-    names.consult(Register(types={"quarrendon": "GPE"}))
+    names.know(Register(types={"quarrendon": "GPE"}))
     seen = Bundle(("Who signed it?", "Quarrendon"), known=(Fact("Quarrendon", "PERSON", ""),))
     other = Bundle(("Which mill lies in Quarrendon?", "the old one"))
     first, second = TypeMasking(pipeline, names=names).operate([seen, other])
@@ -207,8 +207,8 @@ def test_a_description_is_masked_only_where_it_was_seen(pipeline: SpacyPipeline)
 def test_what_documents_show_is_known_when_they_are_gone(pipeline: SpacyPipeline, tmp_path: Path) -> None:
     names = KnownNames(tmp_path / "names.sqlite")
     spans = {"tarnovelska": (Fact("Jadwiga Tarnovelska", "PERSON", ""),), "4417": (Fact("4417-88213", "ID", ""),)}
-    names.consult(Register(spans))
-    names.consult(Register())
+    names.know(Register(spans))
+    names.know(Register())
     [masked] = TypeMasking(pipeline, names=names).operate([Bundle(("The Tarnovelska mill has number 4417-88213.",))])
     assert masked.prose == ("The [PERSON] mill has number [ID].",)
 

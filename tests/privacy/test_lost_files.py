@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 import subprocess
 import sys
 from collections import Counter
@@ -16,7 +15,6 @@ import pytest
 
 from fedrag_flwr.demo import PARTITION
 from fedrag_flwr.errors import BudgetError
-from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy import (
     BudgetLedger,
     EntityPartition,
@@ -123,23 +121,6 @@ def test_a_ledger_that_lost_what_it_knew_is_told_by_the_memo(
     assert release(limit=2 * EPSILON) == first
 
 
-def test_a_draw_that_looks_at_no_name_costs_nothing_whatever_is_lost(
-    partition: EntityPartition, encoder: Encoder, tmp_path: Path
-) -> None:
-    unknown = [("GPE", "Reykjavik")]
-    for _ in range(2):
-        memo, ledger = SurrogateMemo(tmp_path / MEMO), BudgetLedger(tmp_path / BUDGET, EPSILON)
-        response = RandomisedResponse(
-            partition, EPSILON, memo, ledger=ledger, encoder=encoder, out_of_vocabulary="nearest"
-        )
-        assert [one.origin for one in response.perturb(unknown)] == ["nearest"]
-        assert memo.draws([entity_digest("Reykjavik")]) == []
-        memo.close()
-        ledger.close()
-        (tmp_path / MEMO).unlink()
-    assert spent(tmp_path, unknown) == {0.0}
-
-
 def test_epochs_at_the_same_time_keep_to_the_limit(
     partition: EntityPartition, asked: Asked, release: Release, tmp_path: Path
 ) -> None:
@@ -197,42 +178,3 @@ def test_a_kill_between_the_files_leaves_no_draw_for_free(step: str, lost: bool,
     assert origins(given) == {"group"}
     assert response().perturb(names) == given
     assert spent(tmp_path, names) == {2.0 if lost else 1.0}
-
-
-def earlier(folder: Path, partition: EntityPartition, asked: Asked) -> None:
-    """Files as the release before wrote them: draws without ids, paid by partition and epoch alone."""
-    SurrogateMemo(folder / MEMO).close()
-    with closing(sqlite3.connect(folder / MEMO)) as memo, memo:
-        memo.execute("DROP TABLE surrogates")
-        memo.execute(
-            "CREATE TABLE surrogates (entity TEXT NOT NULL, partition TEXT NOT NULL, epoch INTEGER NOT NULL,"
-            " surrogate TEXT NOT NULL, PRIMARY KEY (entity, partition, epoch)) WITHOUT ROWID"
-        )
-        version = f"{partition.digest}:{EPSILON!r}"
-        rows = [(entity_digest(name), version, 0, name) for _, name in asked]
-        memo.executemany("INSERT INTO surrogates VALUES (?, ?, ?, ?)", rows)
-    with closing(BudgetLedger(folder / BUDGET, EPSILON)) as ledger:
-        assert ledger.spend_all([row[0] for row in rows], f"{version}:0", EPSILON) == set()
-
-
-def test_files_of_an_earlier_release_go_on(
-    release: Release, partition: EntityPartition, asked: Asked, tmp_path: Path
-) -> None:
-    earlier(tmp_path, partition, asked)
-    for _ in range(2):
-        assert [one.name for one in release()] == [name for _, name in asked]
-        assert spent(tmp_path, asked) == {1.0}
-    assert origins(release(epoch=1)) == {"refused"}
-    (tmp_path / MEMO).unlink()
-    with pytest.raises(BudgetError, match="gone"):
-        release()
-
-
-def test_a_ledger_that_an_earlier_release_lost_is_told_too(
-    release: Release, partition: EntityPartition, asked: Asked, tmp_path: Path
-) -> None:
-    earlier(tmp_path, partition, asked)
-    (tmp_path / BUDGET).unlink()
-    assert [one.name for one in release()] == [name for _, name in asked]
-    assert spent(tmp_path, asked) == {1.0}
-    assert origins(release(epoch=1)) == {"refused"}

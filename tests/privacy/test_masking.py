@@ -13,11 +13,10 @@ from fedrag_flwr.privacy import Bundle, KnownNames, TypeMasking
 from fedrag_flwr.privacy.analyser import FURTHER_TYPES, PERSONAL_TYPES
 from fedrag_flwr.privacy.erasure import ERASED_TYPES
 from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES, OPTIONAL_TYPES
-from fedrag_flwr.privacy.masking import DEFAULT_MASK_TYPES, ENTITY_TYPES, entity_masks
-from fedrag_flwr.privacy.model_masking import CONFIDENTIAL
+from fedrag_flwr.privacy.masks import DEFAULT_MASK_TYPES, ENTITY_TYPES, entity_masks
 from fedrag_flwr.privacy.normalise import clean, normal_name
 from fedrag_flwr.privacy.persons import Found
-from fedrag_flwr.privacy.rewriting import PLACEHOLDER, PLACEHOLDER_TYPES, placeholder, rewrite
+from fedrag_flwr.privacy.replacement import PLACEHOLDER, PLACEHOLDER_TYPES, placeholder, rewrite
 from fedrag_flwr.text import SpacyPipeline
 
 CASES = [
@@ -176,7 +175,7 @@ def test_a_long_run_of_capitals_takes_no_quadratic_time(pipeline: SpacyPipeline)
 
 def test_every_type_that_is_masked_has_its_placeholder_known() -> None:
     masked = {*ENTITY_TYPES, *DEFAULT_MASK_TYPES, *OPTIONAL_TYPES, *PERSONAL_TYPES, *FURTHER_TYPES, *ERASED_TYPES}
-    assert masked | {CONFIDENTIAL} == PLACEHOLDER_TYPES
+    assert masked == PLACEHOLDER_TYPES
     assert all(PLACEHOLDER.fullmatch(placeholder(kind)) for kind in PLACEHOLDER_TYPES)
     assert not any(PLACEHOLDER.search(f"[{name}]") for name in ("KOWALSKA", "MARIA_LOPEZ", "PERSONS", "person"))
 

@@ -20,11 +20,11 @@ from fedrag_flwr.privacy import (
     build_partition,
 )
 from fedrag_flwr.privacy.ldp import _named, _wholes
-from fedrag_flwr.privacy.masking import entity_masks
+from fedrag_flwr.privacy.masks import entity_masks
 from fedrag_flwr.privacy.persons import KNOWN, PERSON, Found
 from fedrag_flwr.privacy.randomised_response import entity_digest
 from fedrag_flwr.privacy.register import Register
-from fedrag_flwr.privacy.rewriting import rewrite
+from fedrag_flwr.privacy.replacement import rewrite
 from fedrag_flwr.records import Fact
 from fedrag_flwr.text import SpacyPipeline
 

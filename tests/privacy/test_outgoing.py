@@ -12,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy import make_export_filter
 from fedrag_flwr.privacy.ledger import BudgetLedger
 from fedrag_flwr.privacy.outgoing import FILE, OutgoingLedger, weight
 from fedrag_flwr.records import Answer, EvidenceUnit, because
 from fedrag_flwr.text import SpacyPipeline
-from tests.privacy.conftest import ItemMaker, Opaque
+from tests.privacy.conftest import ItemMaker, Opaque, make_export_filter
 
 NOON = 1_800_000_000 // 3600 * 3600
 

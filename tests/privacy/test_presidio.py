@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.privacy import Bundle, KnownNames, PresidioMasking, TypeMasking
+from fedrag_flwr.privacy import Bundle, KnownNames, TypeMasking
+from fedrag_flwr.privacy.addresses import find_addresses
 from fedrag_flwr.privacy.analyser import FURTHER_TYPES, PERSONAL_TYPES, PersonalDataAnalyser
-from fedrag_flwr.privacy.patterns import find_addresses
 from fedrag_flwr.records import Fact
 from fedrag_flwr.text import SpacyPipeline
 from tests.privacy.network import watched
@@ -54,13 +55,17 @@ ADDRESSES = [
 ]
 
 
+def presidio(pipeline: SpacyPipeline, public_names: Sequence[str] = (), names: KnownNames | None = None) -> TypeMasking:
+    return TypeMasking(pipeline, PERSONAL_TYPES, public_names, names, PersonalDataAnalyser(pipeline))
+
+
 @pytest.fixture(scope="module")
-def masking(pipeline: SpacyPipeline) -> PresidioMasking:
-    return PresidioMasking(pipeline)
+def masking(pipeline: SpacyPipeline) -> TypeMasking:
+    return presidio(pipeline)
 
 
 @pytest.mark.parametrize(("text", "expected"), MASKED)
-def test_personal_data_become_their_type(masking: PresidioMasking, text: str, expected: str) -> None:
+def test_personal_data_become_their_type(masking: TypeMasking, text: str, expected: str) -> None:
     from fedrag_flwr.privacy.normalise import clean
 
     [bundle] = masking.operate([Bundle((clean(text),))])
@@ -70,13 +75,13 @@ def test_personal_data_become_their_type(masking: PresidioMasking, text: str, ex
 
 
 @pytest.mark.parametrize("text", KEPT)
-def test_clinical_and_common_terms_stay(masking: PresidioMasking, text: str) -> None:
+def test_clinical_and_common_terms_stay(masking: TypeMasking, text: str) -> None:
     [bundle] = masking.operate([Bundle((text,))])
     assert bundle.prose == (text,)
     assert bundle.changes == ()
 
 
-def test_an_eponym_after_a_title_is_a_person(masking: PresidioMasking) -> None:
+def test_an_eponym_after_a_title_is_a_person(masking: TypeMasking) -> None:
     [bundle] = masking.operate([Bundle(("Dr. Parkinson examined her. She has Parkinson's disease.",))])
     assert bundle.prose[0].startswith("[PERSON] examined her.") or "Dr. [PERSON]" in bundle.prose[0]
 
@@ -87,7 +92,7 @@ def test_addresses(text: str, address: str) -> None:
     assert found == ([address] if address else [])
 
 
-def test_what_is_found_once_is_masked_in_the_whole_bundle_and_in_its_anchors(masking: PresidioMasking) -> None:
+def test_what_is_found_once_is_masked_in_the_whole_bundle_and_in_its_anchors(masking: TypeMasking) -> None:
     texts = ("Dr. Ilse Brandwein operated.", "Brandwein left; her chart 8839201 stayed, 8839201.")
     [bundle] = masking.operate([Bundle(texts, ("ilse brandwein", "chart"))])
     assert "brandwein" not in " ".join((*bundle.prose, *bundle.anchors)).lower()
@@ -97,20 +102,20 @@ def test_what_is_found_once_is_masked_in_the_whole_bundle_and_in_its_anchors(mas
 
 def test_names_that_it_finds_are_masked_by_type_masking_later(pipeline: SpacyPipeline) -> None:
     names = KnownNames()
-    PresidioMasking(pipeline, names=names).operate([Bundle(("Patient: Orsolya Fekete was seen.",))])
+    presidio(pipeline, names=names).operate([Bundle(("Patient: Orsolya Fekete was seen.",))])
     [later] = TypeMasking(pipeline, names=names).operate([Bundle(("Then Fekete went home.",))])
     assert later.prose == ("Then [PERSON] went home.",)
 
 
 def test_public_names_stay(pipeline: SpacyPipeline) -> None:
-    masking = PresidioMasking(pipeline, public_names=["Neil Armstrong"])
+    masking = presidio(pipeline, public_names=["Neil Armstrong"])
     [bundle] = masking.operate([Bundle(("Neil Armstrong met Maria Lopez.",))])
     assert bundle.prose == ("Neil Armstrong met [PERSON].",)
 
 
 def test_unknown_types_are_refused(pipeline: SpacyPipeline) -> None:
     with pytest.raises(SettingError, match="SHOE_SIZE"):
-        PresidioMasking(pipeline, ("SHOE_SIZE",)).validate()
+        TypeMasking(pipeline, ("SHOE_SIZE",), analyser=PersonalDataAnalyser(pipeline)).validate()
 
 
 def test_no_socket_is_opened(pipeline: SpacyPipeline, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +133,7 @@ def test_no_socket_is_opened(pipeline: SpacyPipeline, monkeypatch: pytest.Monkey
 
 
 def test_who_was_found_in_one_text_is_masked_in_all(pipeline: SpacyPipeline) -> None:
-    masking = PresidioMasking(pipeline)
+    masking = presidio(pipeline)
     texts = ("The kwiatkowska scan was read.", "Kwiatkowska left.", "Dr. Jadwiga Kwiatkowska examined the ward.")
     shown = [bundle.prose[0] for bundle in masking.operate([Bundle((text,)) for text in texts])]
     assert shown[1] == "[PERSON] left."
@@ -139,9 +144,9 @@ def test_who_was_found_in_one_text_is_masked_in_all(pipeline: SpacyPipeline) -> 
 
 def test_whom_the_device_knows_is_masked(pipeline: SpacyPipeline) -> None:
     known = (Fact("Zorvik", "PERSON", ""),)
-    [bundle] = PresidioMasking(pipeline).operate([Bundle(("zorvik and Zorvik agreed on it.",), known=known)])
+    [bundle] = presidio(pipeline).operate([Bundle(("zorvik and Zorvik agreed on it.",), known=known)])
     assert "Zorvik" not in bundle.prose[0]
-    [kept] = PresidioMasking(pipeline, public_names=["Zorvik"]).operate([Bundle(("Zorvik agreed.",), known=known)])
+    [kept] = presidio(pipeline, public_names=["Zorvik"]).operate([Bundle(("Zorvik agreed.",), known=known)])
     assert kept.prose == ("Zorvik agreed.",)
 
 

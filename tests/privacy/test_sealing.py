@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import CipherError, StoreCorruptError
-from fedrag_flwr.privacy.sealing import SealingKey, check_tag, seal, seal_once, tag
+from fedrag_flwr.privacy.seals import SealingKey, check_tag, seal, seal_once, tag
 
 OWN, OTHER = SealingKey(bytes(range(32))), SealingKey(bytes(range(1, 33)))
 

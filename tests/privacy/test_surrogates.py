@@ -11,7 +11,7 @@ from fedrag_flwr.privacy import SENSITIVE_TYPES, Bundle, load_partition
 from fedrag_flwr.privacy.ldp import _stand_ins
 from fedrag_flwr.privacy.persons import Found, find_entities
 from fedrag_flwr.privacy.randomised_response import Surrogate
-from fedrag_flwr.privacy.rewriting import rewrite
+from fedrag_flwr.privacy.replacement import rewrite
 from fedrag_flwr.privacy.vocabulary import Group
 from fedrag_flwr.text import SpacyPipeline
 from fedrag_flwr.text.words import normalise_anchor

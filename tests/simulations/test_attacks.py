@@ -1,4 +1,4 @@
-"""The benchmarks of attacks: what memory says is right, the attacker's, wrong or nothing; intervals know both sides."""
+"""The benchmarks of attacks: who is believed, what draws restore, and intervals that know both sides."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import pytest
 
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.memory.quorum import Quorum
+from fedrag_flwr.privacy import probabilities
 from fedrag_flwr.records import Match, MemoryItem
-from simulations.fedrag_leaks import membership
+from simulations.benchmarks.leaks import membership
+from simulations.benchmarks.privacy import restored
 from simulations.fixtures.liar import Credulous
-from simulations.poisoning import ATTACKER, Outcome, Row, outcome, table
 
+ATTACKER = "attacker"
 QUESTION = GoldQuestion("q", "Who designed Tarn Bridge?", "Odile Varro")
 
 
@@ -19,20 +21,6 @@ def match(answer: str, origin: str) -> Match:
     vector = np.eye(1, 4, dtype=np.float32)[0]
     item = MemoryItem("m", QUESTION.text, answer, "single", "PERSON", ("e",), (), vector, origin)
     return Match(item, 1.0, 1.0, 1.0)
-
-
-@pytest.mark.parametrize(
-    ("known", "expected"),
-    [
-        (match("Odile Varro", "bridges"), "right"),
-        (match("Jonas Keel", "bridges"), "other"),
-        (match("Jonas Keel", ATTACKER), "wrong"),
-        (match("Odile Varro", ATTACKER), "wrong"),
-        (None, "silent"),
-    ],
-)
-def test_what_memory_says_of_an_attacked_question(known: Match | None, expected: Outcome) -> None:
-    assert outcome(QUESTION, known) == expected
 
 
 @pytest.mark.parametrize(
@@ -48,12 +36,6 @@ def test_a_quorum_lets_no_device_take_all_places(quorum: Quorum, heard: int, bel
     assert agreed.item.origin == believed
 
 
-def test_wrong_answers_of_honest_devices_have_a_column() -> None:
-    told = table([Row(1, "both", 4, 0.8, wrong=0.0, right=0.5, other=0.25, silent=0.25)]).splitlines()
-    assert told[0].endswith("| wrong | right | other | left to the evidence |")
-    assert told[2] == "| 1 | both | 80.0 | 0.0 | 50.0 | 25.0 | 25.0 |"
-
-
 def test_an_interval_of_membership_draws_the_documents_that_are_not_held_too() -> None:
     level = [(True, 0.5)] * 10 + [(False, 0.0)] * 5 + [(False, 1.0)] * 5
     found = membership([level])
@@ -66,3 +48,10 @@ def test_documents_are_compared_within_their_device() -> None:
     found = membership([low, high])
     assert found["auc"] == found["high"] == found["above all"] == 1.0
     assert found["low"] < 1.0  # nobody can tell from twenty documents that there are no others
+
+
+@pytest.mark.parametrize(("uploads", "share"), [(0, 0.2), (1, 0.405), (5, 0.55), (10, 0.70), (50, 0.98)])
+def test_fresh_noise_at_each_upload_can_be_averaged_away(uploads: int, share: float) -> None:
+    rng = np.random.default_rng(uploads)
+    counts = rng.multinomial(uploads, probabilities(5, 3, 1.0), size=20_000)
+    assert restored(counts, 3, rng).mean() == pytest.approx(share, abs=0.015)

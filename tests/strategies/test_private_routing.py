@@ -15,8 +15,8 @@ from flwr.app import Message
 from fedrag_flwr import wire
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.exchange.routing import tagged_question, tagged_scores
-from fedrag_flwr.privacy.ckks.scoring import SummaryScorer
-from fedrag_flwr.privacy.sealing import SealingKey, tag
+from fedrag_flwr.privacy.ckks.scores import SummaryScorer
+from fedrag_flwr.privacy.seals import SealingKey, tag
 from fedrag_flwr.records import (
     Answer,
     DeviceCard,

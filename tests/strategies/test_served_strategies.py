@@ -16,7 +16,7 @@ from fedrag_flwr import wire
 from fedrag_flwr.errors import CipherError, FedragError
 from fedrag_flwr.exchange.enclave import EnclaveProcess
 from fedrag_flwr.exchange.sealed import context_of
-from fedrag_flwr.privacy.sealing import SealingKey
+from fedrag_flwr.privacy.seals import SealingKey
 from fedrag_flwr.records import (
     AnswerBatch,
     CentroidBatch,

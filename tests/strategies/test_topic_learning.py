@@ -20,7 +20,7 @@ from fedrag_flwr.overlay.learning import Floats, first_centroids, moved, topic_c
 from fedrag_flwr.overlay.sketches import counts_of
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.sums import COLLUSION, GroupCipher
-from fedrag_flwr.privacy.sealing import SealingKey, tag
+from fedrag_flwr.privacy.seals import SealingKey, tag
 from fedrag_flwr.records import DeviceCard, Question, SealedMessages, SumTerm, TopicRequest, TopicUpdate, TopicWeight
 from fedrag_flwr.settings import Settings
 from strategies import ServerTools, make_strategy, private_sums

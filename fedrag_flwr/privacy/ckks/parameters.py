@@ -1,14 +1,21 @@
-"""The one set of CKKS parameters that all sides use, and what can be told of foreign bytes before they are loaded.
+"""The one set of CKKS parameters that all sides use, and how a matrix is laid out for its product with a vector.
 
 128-bit security by the homomorphic encryption standard (109 bits of modulus at degree 4,096), one multiplication deep.
+Matrices stand as generalised diagonals (Halevi and Shoup) with the baby-step giant-step split: for a vector x that is
+repeated through all slots, ``M x = sum_g rot_g( sum_b  rot_-g(diagonal_(g+b)) * rot_b(x) )``, b over the baby and g
+over the giant steps.
 """
 
 from __future__ import annotations
 
 import struct
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fedrag_flwr.errors import CipherError
 
+Floats = NDArray[np.float32]
 DEGREE = 4096
 SLOTS = DEGREE // 2  # values of one ciphertext
 MODULUS_BITS = (40, 29, 40)
@@ -75,3 +82,30 @@ def rotations(width: int) -> list[int]:
 def galois_element(rotation: int) -> int:
     """The Galois element of a rotation to the left."""
     return pow(3, rotation, 2 * DEGREE)
+
+
+def chunks(rows: int) -> int:
+    """Ciphertexts that the scores of so many rows take."""
+    return -(-rows // SLOTS)
+
+
+def chunk(matrix: Floats, number: int) -> Floats:
+    """A chunk's rows, padded with zeros to shape (SLOTS, padded dimension)."""
+    part = matrix[number * SLOTS : (number + 1) * SLOTS]
+    whole = np.zeros((SLOTS, padded(matrix.shape[1])), dtype=np.float32)
+    whole[: len(part), : part.shape[1]] = part
+    return whole
+
+
+def diagonal(whole: Floats, baby: int, giant: int) -> Floats:
+    """The diagonal of one baby and one giant step, rotated back by the giant step; shape (SLOTS,)."""
+    rows = np.arange(SLOTS)
+    return np.roll(whole[rows, (rows + baby + giant) % whole.shape[1]], giant)
+
+
+def repeated(vector: Floats) -> Floats:
+    """A vector, padded and repeated through all slots; shape (SLOTS,)."""
+    width = padded(len(vector))
+    one = np.zeros(width, dtype=np.float32)
+    one[: len(vector)] = vector
+    return np.tile(one, SLOTS // width)

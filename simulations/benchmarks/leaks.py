@@ -1,44 +1,46 @@
-"""What a member of `fedrag` learns of another device: whether it holds a document, and the names that were masked.
-
-    python simulations/fedrag_leaks.py [--modes "none;type-masking;..."] [--out docs/benchmarks]
+"""What do members and summaries reveal: whether a device holds a document, names that were masked, and its wording?
 
 Each of the demo's devices holds every second of its documents; the others on the same subject are held by nobody. A
-member has the text of one of them and sees all that `fedrag` lets it see of the device: its memories in the bank, the
-downloaded summaries in a byte a value, and the evidence that comes back for the vector of each sentence of the text.
-It compares vectors and words. Then: which names of persons can be read in what leaves, in clear or as the likeliest
-name behind a surrogate. Rows are kept under the home; a stopped run goes on. They hold numbers, never a text.
+member of `fedrag` has the text of one of them and sees all that it may see of the device: its shared memories, the
+downloaded summaries in a byte a value, and the evidence that comes back for the vector of each sentence of the text. It
+compares vectors and words. Then: which names of persons can be read in what leaves, in clear or as the likeliest name
+behind a surrogate; and how much of the documents' wording stands in the summaries. Rows hold numbers, never a text.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
 from fedrag_flwr.demo import PARTITION, PARTITION_STRONG
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.bootstrap import mean_interval
+from fedrag_flwr.knowledge_graph.summaries import ExtractiveSummarizer, copied_share, longest_copy, subgraph_of
 from fedrag_flwr.loaded_models import load_models
+from fedrag_flwr.memory.store.graph_store import GraphStore
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy import EntityPartition, RandomisedResponse, SurrogateMemo, load_partition
-from fedrag_flwr.privacy.attack import best_possible
 from fedrag_flwr.privacy.normalise import normal_name
-from fedrag_flwr.settings import Plain, Settings, fedrag_home
+from fedrag_flwr.privacy.randomised_response import keep_probability
+from fedrag_flwr.settings import Plain, fedrag_home
+from simulations.bench.frame import Bench
 from simulations.fixtures.leak_world import LeakWorld, Seen, Text, Vectors, seen_of, text_of
-from simulations.reporting.folders import out_folder
-from simulations.reporting.kept_rows import KeptRows, Row
-from simulations.reporting.row_file import this_code
+from simulations.reporting.kept_rows import Row
 
-MODES: Mapping[str, Mapping[str, Plain]] = {
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+MODES: dict[str, dict[str, Plain]] = {
     "none": {"privacy.export": "none"},
     "type-masking": {"privacy.export": "type-masking"},
     "ldp 1": {"privacy.export": "ldp"},
@@ -50,6 +52,9 @@ MODES: Mapping[str, Mapping[str, Plain]] = {
         "graph.share": "vector",
     },
 }
+DETAILS: dict[str, dict[str, Plain]] = {"type-masking, erased": {"graph.detail": "erased"}}
+MODES |= {mode: MODES["type-masking"] | changes for mode, changes in DETAILS.items()}
+COMMUNITIES = 50  # of each device whose summaries are read
 DEVICES = ("launchers", "missions", "observatories", "people", "worlds")
 CHANNELS = ("memories", "summaries", "evidence")
 _WORD = re.compile(r"\w+")
@@ -57,6 +62,26 @@ _RUN = 3  # words that stand together
 _DRAWS = 100  # of surrogates, each by a device that never drew before
 _RESAMPLES = 2000  # of the documents behind an interval
 _PERSON = "PERSON"
+
+
+def run(
+    bench: Bench,
+    modes: Annotated[str, typer.Option(help="Names separated by semicolons; all without it.")] = "",
+) -> None:
+    """Release everything under each mode, and attack it."""
+    import pandas as pd
+
+    chosen = (modes or bench.sized(";".join(mode for mode in MODES if mode not in DETAILS), "type-masking")).split(";")
+    models = load_models(bench.settings.models, fedrag_home())
+    world = LeakWorld(bench.out / "devices", models, bench.sized(DEVICES, ("people",)), bench.sized(None, 4))
+    world.prepare()
+    kept = bench.rows("rows", models.generator_id)
+    rows = [kept.row(mode, partial(measure, world, mode)) for mode in chosen]
+    for name, frame in tables(rows).items():
+        bench.table(name, frame)
+    shown = [mode for mode in (*chosen, *DETAILS) if MODES[mode].get("graph.share") != "vector"]
+    told = [kept.row(f"wording {mode}", partial(wording, world, mode)) for mode in dict.fromkeys(shown)]
+    bench.table("wording", pd.DataFrame(told).round(1), "What summaries copy.")
 
 
 def member_scores(text: Text, seen: Seen, encoder: Encoder) -> dict[str, float]:
@@ -179,63 +204,63 @@ def measure(world: LeakWorld, mode: str) -> Row:
     return row
 
 
-def membership_table(rows: Sequence[Row]) -> str:
-    """Areas under the curve by mode and attack, in Markdown."""
-    attacks = [key.removesuffix(": auc") for key in rows[0] if key.endswith(": auc")]
-    lines: list[Sequence[str]] = [("mode", "memories shared", *attacks), ("---",) * (2 + len(attacks))]
-    for row in rows:
-        cells = [
-            f"{float(row[f'{a}: auc']):.2f} ({float(row[f'{a}: low']):.2f} to {float(row[f'{a}: high']):.2f})"
-            for a in attacks
-        ]
-        lines.append((str(row["mode"]), f"{float(row['shared']):.0f}", *cells))
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+def wording(world: LeakWorld, mode: str) -> Row:
+    """How much of its community's sentences a summary shares, mean over the summaries of all devices."""
+    figures: list[dict[str, float]] = []
+    with world.opened(MODES[mode]) as devices:
+        for device in devices:
+            store = device.store
+            titles = {passage.id: passage.title for passage in store.passages()}
+            texts = {one.id: one.text for one in store.sentences()}
+            known, graph = (
+                GraphStore(store.database, device.models.encoder.dimension).communities(),
+                device.graph.knowledge(),
+            )
+            for name in sorted(known)[:COMMUNITIES]:
+                told = subgraph_of(graph, known[name].members, titles, texts)
+                summary = ExtractiveSummarizer(
+                    device.settings.graph.detail, device.settings.graph.most_copied
+                ).summarize(told)
+                device.graph.hide.prepare({name: summary})
+                for shown in device.export.release_summaries({name: summary}).items:
+                    figures.append(
+                        {
+                            "5-grams copied %": 100 * copied_share(shown.text, told.sources),
+                            "longest run": longest_copy(shown.text, told.sources),
+                            "with a number %": 100.0 * any(char.isdigit() for char in shown.text),
+                        }
+                    )
+    means = {key: float(np.mean([one[key] for one in figures])) for key in figures[0]} if figures else {}
+    return {"mode": mode, "summaries": len(figures), **means}
 
 
-def recall_table(rows: Sequence[Row]) -> str:
-    """Per cent of held documents found where no other document is accused, by mode and attack, in Markdown.
+def tables(rows: Sequence[Row]) -> dict[str, DataFrame]:
+    """Membership by attack, per cent of held documents found without another accused, and names that can be read.
 
     Each device has so few documents that a false positive rate of 1 % means none.
     """
-    attacks = [key.removesuffix(": above all") for key in rows[0] if key.endswith(": above all")]
-    lines: list[Sequence[str]] = [("mode", *attacks), ("---",) * (1 + len(attacks))]
-    lines += [(str(row["mode"]), *(f"{100 * float(row[f'{a}: above all']):.0f}" for a in attacks)) for row in rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    import pandas as pd
 
-
-def restoration_table(rows: Sequence[Row]) -> str:
-    """Per cent of persons' names that can be read, by mode and channel, in Markdown."""
-    heads = ("mode", "names", *CHANNELS, "anywhere", "in the partition", "surrogate is the name", "best possible")
-    lines: list[Sequence[str]] = [heads, ("---",) * len(heads)]
+    attacks = [key.removesuffix(": auc") for key in rows[0] if key.endswith(": auc")]
+    areas, found, names = [], [], []
     for row in rows:
-        changes = MODES[str(row["mode"])]
-        cells = [f"{100 * float(row[what]) / float(row['names']):.1f}" for what in (*CHANNELS, "anywhere")]
-        size, covered = int(changes.get("privacy.group-size", 5)), int(row["covered"])
-        told = ["-", "-"]
-        if covered:
-            told = [f"{100 * float(row['kept']) / covered:.1f}", f"{100 * best_possible(size, 1.0):.1f}"]
-        lines.append((str(row["mode"]), f"{float(row['names']):.0f}", *cells, str(covered), *told))
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def main() -> None:
-    """Measure the modes that were not measured yet, and print and write the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--modes", default=";".join(MODES), help="some of them, with semicolons between")
-    parser.add_argument("--devices", default=",".join(DEVICES), help="some of the demo's, with commas between")
-    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
-    arguments = parser.parse_args()
-    home = fedrag_home() / "fedrag-leaks"
-    names = tuple(sorted(arguments.devices.split(",")))
-    world = LeakWorld(home, load_models(Settings().models, fedrag_home()), names)
-    kept = KeptRows(home / f"rows-{'-'.join(names)}.jsonl", this_code(world.models.generator_id))
-    world.prepare()
-    rows = [kept.row(mode, partial(measure, world, mode)) for mode in arguments.modes.split(";")]
-    (arguments.out / "fedrag_leaks.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    print(membership_table(rows))
-    print(recall_table(rows))
-    print(restoration_table(rows))
-
-
-if __name__ == "__main__":
-    main()
+        mode = {"mode": row["mode"]}
+        areas.append(
+            mode
+            | {"memories": row["shared"]}
+            | {
+                a: "{:.2f} [{:.2f}, {:.2f}]".format(*(row[f"{a}: {what}"] for what in ("auc", "low", "high")))
+                for a in attacks
+            }
+        )
+        found.append(mode | {a: round(100 * float(row[f"{a}: above all"])) for a in attacks})
+        shares = {
+            what: round(100 * float(row[what]) / max(1.0, float(row["names"])), 1) for what in (*CHANNELS, "anywhere")
+        }
+        told = mode | {"names": row["names"], **shares, "in the partition": row["covered"]}
+        if covered := float(row["covered"]):
+            size = int(MODES[str(row["mode"])].get("privacy.group-size", 5))
+            told |= {"surrogate is the name": round(100 * float(row["kept"]) / covered, 1)}
+            told |= {"best possible": round(100 * keep_probability(size, 1.0), 1)}
+        names.append(told)
+    return {"membership": pd.DataFrame(areas), "recall": pd.DataFrame(found), "names": pd.DataFrame(names)}

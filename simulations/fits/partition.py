@@ -1,6 +1,4 @@
-"""Build the demo's public partitions: the groups of names within which `privacy.export = "ldp"` draws surrogates.
-
-    python simulations/build_partition.py [--out fedrag_flwr/demo]
+"""Which names hide among which: the demo's public partitions for `privacy.export = "ldp"`.
 
 Persons, organisations and places come from the demo corpus as the text pipeline types them, and from the demo's list of
 public names; what the pipeline mistook is mended by the table below. It writes ``partition.jsonl`` (groups of at least
@@ -10,20 +8,19 @@ same corpus and models give the same files. Another federation builds its own fr
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 
 from fedrag_flwr.demo import CORPUS, PARTITION, PARTITION_STRONG
-from fedrag_flwr.models import load_encoder
+from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.privacy import SENSITIVE_TYPES, build_partition
 from fedrag_flwr.privacy.normalise import normal_name
 from fedrag_flwr.privacy.policy import read_names
 from fedrag_flwr.records import Fact
+from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.sources import FolderSource
-from fedrag_flwr.text import SpacyPipeline
 from fedrag_flwr.text.base import Pipeline
+from simulations.bench.frame import Bench
 
 SIZES = {PARTITION.name: 5, PARTITION_STRONG.name: 26}
 SEED = 7
@@ -66,11 +63,32 @@ MENDED = {
 }
 
 
-def public_entities(pipeline: Pipeline) -> list[tuple[str, str]]:
-    """The (type, name) pairs of the demo, sorted: each name once, under the type that it is given most often."""
+def run(bench: Bench) -> None:
+    """Build both partitions into the folder of results, and say what they hold."""
+    import pandas as pd
+
+    models = load_models(bench.settings.models, fedrag_home())
+    entities = public_entities(models.pipeline, bench.sized(None, 12))
+    counts = Counter(kind for kind, _ in entities)
+    lines = []
+    for name, size in SIZES.items():
+        size = bench.sized(size, 2)
+        partition = build_partition(
+            [entity for entity in entities if counts[entity[0]] >= size], models.encoder, size, SEED
+        )
+        partition.save(bench.out / name)
+        lines.append(
+            {"file": name, "groups": len(partition.groups), "least": size, **counts, "digest": partition.digest}
+        )
+    bench.table("partitions", pd.DataFrame(lines))
+
+
+def public_entities(pipeline: Pipeline, most: int | None = None) -> list[tuple[str, str]]:
+    """The (type, name) pairs of the demo, sorted: each name once, under the type that it is given most often;
+    of the first documents alone where `most` says so."""
     types: dict[str, Counter[str]] = defaultdict(Counter)
     spelt: dict[str, Counter[str]] = defaultdict(Counter)
-    for fact in _facts(pipeline):
+    for fact in _facts(pipeline, most):
         types[normal_name(fact.text)][fact.type] += 1
         spelt[normal_name(fact.text)][fact.text] += 1
     mended = {normal_name(name): kind for kind, names in MENDED.items() for name in names.split(", ")}
@@ -83,30 +101,10 @@ def public_entities(pipeline: Pipeline) -> list[tuple[str, str]]:
     return sorted(found)
 
 
-def _facts(pipeline: Pipeline) -> Iterator[Fact]:
-    for parsed in pipeline.parse(FolderSource(CORPUS).read().documents):
+def _facts(pipeline: Pipeline, most: int | None) -> Iterator[Fact]:
+    for parsed in pipeline.parse(FolderSource(CORPUS).read().documents[:most]):
         for part in parsed:
             yield from part.passage.facts
     names = read_names("demo")
     for name, facts in zip(names, pipeline.facts(names), strict=True):
         yield from (fact for fact in facts if fact.text == name)
-
-
-def main() -> None:
-    """Build both partitions and say what they hold."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=PARTITION.parent, help="the folder to write to")
-    out = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
-    encoder = load_encoder(threads=1)
-    entities = public_entities(SpacyPipeline())
-    for name, size in SIZES.items():
-        partition = build_partition(entities, encoder, size, SEED)
-        partition.save(out / name)
-        counts = Counter(kind for kind, _ in entities)
-        said = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
-        print(f"{out / name}: {said} in {len(partition.groups)} groups of {size} or more, {partition.digest[:12]}")
-
-
-if __name__ == "__main__":
-    main()

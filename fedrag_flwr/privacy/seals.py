@@ -1,6 +1,6 @@
-"""Sealed boxes that only their receiver opens, and tags by which two sides see that nothing was changed or mixed up.
+"""Sealed messages that only their receiver opens, and tags by which two sides see that nothing was changed or mixed up.
 
-Boxes are HPKE (RFC 9180: X25519, HKDF-SHA256, ChaCha20-Poly1305); tags are HMAC-SHA256 under a key that both sides
+They are HPKE (RFC 9180: X25519, HKDF-SHA256, ChaCha20-Poly1305); tags are HMAC-SHA256 under a key that both sides
 derive from their X25519 keys. Whoever relays public keys could put its own in their place: compare them where that
 matters.
 """
@@ -82,7 +82,7 @@ class SealingKey:
         try:
             return _suite().decrypt(sealed, self._private, context.encode())
         except (InvalidTag, ValueError) as error:
-            raise CipherError("a box that was sealed for someone or something else", where="box") from error
+            raise CipherError("it was sealed for someone or something else", where="sealed message") from error
 
     def tag_key(self, other: bytes) -> bytes:
         """The key of tags between the owner of this key and of another, the same on both sides.

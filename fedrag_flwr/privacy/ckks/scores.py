@@ -1,10 +1,11 @@
-"""Scores of an encrypted question against plain rows: the device's side, and the side that has the rows."""
+"""Scores of an encrypted question against plain rows: the device's side, the side that has the rows, and its quota."""
 
 from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable, Iterable, Sequence
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
 from functools import cached_property
@@ -16,9 +17,9 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import CipherError
 from fedrag_flwr.files import making_in, replace_file
-from fedrag_flwr.privacy.ckks.diagonals import chunks
-from fedrag_flwr.privacy.ckks.parameters import MOST_CIPHERTEXT, MOST_KEYS, MOST_ROWS, SLOTS, check_bytes
+from fedrag_flwr.privacy.ckks.parameters import MOST_CIPHERTEXT, MOST_KEYS, MOST_ROWS, SLOTS, check_bytes, chunks
 from fedrag_flwr.privacy.ckks.sandbox import MEMORY, Sandbox
+from fedrag_flwr.privacy.ledger import DurableFile
 from fedrag_flwr.processes import Child
 
 Floats = NDArray[np.float32]
@@ -216,3 +217,55 @@ class SummaryScorer:
 
     def _kept(self, device: str) -> list[Path]:
         return [path for path in self._folder.glob("*.key") if path.stem.rpartition("~")[0] == device]
+
+
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS questions (device TEXT, epoch INTEGER, asked INTEGER NOT NULL,"
+    " PRIMARY KEY (device, epoch)) WITHOUT ROWID"
+)
+
+
+class QuestionQuota:
+    """Counts each device's questions in an epoch, in a file that outlives the run.
+
+    Enough answers about a hidden row tell the row.
+
+    Parameters
+    ----------
+    path
+        The file.
+    most
+        Questions of one device in one epoch.
+    """
+
+    def __init__(self, path: Path | None, most: int) -> None:
+        self._file = DurableFile(path, "question quota", _SCHEMA, 1)
+        self._most = most
+
+    def take(self, known_as: Collection[str], epoch: int, wanted: int) -> int:
+        """Spend up to so many questions, and say how many were left to spend; asking the same again spends anew.
+
+        Parameters
+        ----------
+        known_as
+            All that the device is known by: a device chooses its name, so its node counts beside it.
+        epoch
+            The epoch.
+        wanted
+            Questions.
+        """
+        with self._file.writing() as connection:
+            asked = {name: self._asked(connection, name, epoch) for name in known_as}
+            granted = max(0, min(wanted, self._most - max(asked.values())))
+            for name, before in asked.items():
+                connection.execute("INSERT OR REPLACE INTO questions VALUES (?, ?, ?)", (name, epoch, before + granted))
+        return granted
+
+    @staticmethod
+    def _asked(connection: sqlite3.Connection, name: str, epoch: int) -> int:
+        row = connection.execute("SELECT asked FROM questions WHERE device = ? AND epoch = ?", (name, epoch)).fetchone()
+        return int(row[0]) if row else 0
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()

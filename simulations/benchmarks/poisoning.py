@@ -1,18 +1,14 @@
-"""One device of a federation lies to `fedrag` in every way that is open to it: whose answers do people get?
+"""One device lies to a federation in every way that is open to it: whose answers do people get?
 
-    python simulations/fedrag_poisoning.py [--limit 40] [--cases "none,shipped,..."] [--out docs/benchmarks]
-
-Over the demo's five devices and a sixth that lies, with questions of the training half. The liar knows every question
-that will be asked, and its answer. It uploads five near copies of each with one false answer of the right type, and a
-summary that lies exactly on the question. Asked for evidence, it gives the true sentence in which the answer is
-exchanged, under the true title, and the question itself as a statement. Each case runs over the whole federation
-through the in-process grid, from a copy of the same stores. Rows are kept under the home; a stopped run goes on.
+Over the demo's five devices and a sixth that lies, with questions of the training half, under `fedrag`. The liar knows
+every question that will be asked, and its answer. It uploads five near copies of each with one false answer of the
+right type, and a summary that lies exactly on the question. Asked for evidence, it gives the true sentence in which the
+answer is exchanged, under the true title, and the question itself as a statement. Each case runs over the whole
+federation through the in-process grid, from a copy of the same stores.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -20,9 +16,11 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 from unittest import mock
 
 import numpy as np
+import typer
 
 from client_app.app import app
 from fedrag_flwr.demo import CORPUS
@@ -32,11 +30,14 @@ from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from server_app.run import questions_of
+from simulations.bench.frame import Bench
+from simulations.bench.plan import named
 from simulations.fixtures.liar import LIAR, Channel, Credulous, Liar, Lie, lies_about
-from simulations.reporting.folders import out_folder
-from simulations.reporting.kept_rows import KeptRows, Row
-from simulations.reporting.row_file import this_code
+from simulations.reporting.kept_rows import Row
 from strategies import FedRag, ServerTools
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 OUTCOMES = ("right", "liar's", "other", "declined")
 ALL: frozenset[Channel] = frozenset(("memories", "summaries", "evidence"))
@@ -63,11 +64,34 @@ CASES: Mapping[str, Case] = {
 }
 
 
+def run(
+    bench: Bench,
+    limit: Annotated[int, typer.Option(help="Questions; 0 for all.")] = 24,
+    cases: Annotated[str, typer.Option(help="Names separated by commas; all without it.")] = "",
+) -> None:
+    """Run each case over the whole federation, and count whose answers its questions get."""
+    world = World(bench.out / "devices", bench.changes, bench.sized(None, 2))
+    world.lay_out()
+    chosen = named(cases or bench.sized(",".join(CASES), "shipped"), tuple(CASES), "case")
+    count = bench.sized(limit, 1)
+    gold = questions_of(Settings.from_config({"data.split": "train", "data.limit": count}))
+    settings = world.settings(world.stores, {})
+    models = load_models(settings.models, fedrag_home())
+    lies = {lie.question.question_id: lie for lie in lies_about(gold, models, np.random.default_rng(settings.seed))}
+    if not (world.stores / "bank").is_dir():
+        world.run(CASES["no attack"], world.stores, {})
+    kept = bench.rows("rows", models.generator_id)
+    rows = [kept.row(f"{name} {count}", partial(measure, world, name, lies)) for name in chosen]
+    bench.table("cases", table(rows), "Per cent of questions with an answer, then counts.")
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """The devices' folders, and the stores that each case begins with, in one home."""
 
     home: Path
+    changes: Mapping[str, Plain]
+    most: int | None  # documents of a device
 
     @property
     def stores(self) -> Path:
@@ -96,6 +120,7 @@ class World:
                 "federation.poll-seconds": 0.001,
                 "federation.round-timeout": 36_000.0,
                 "fedrag.cache": False,
+                **self.changes,
                 **changes,
             }
         )
@@ -103,7 +128,10 @@ class World:
     def lay_out(self) -> None:
         """Write the devices' folders; the liar has one short document, as a device without any takes no part."""
         if not self.folders.is_dir():
-            shutil.copytree(CORPUS, self.folders)
+            for folder in sorted(path for path in CORPUS.iterdir() if path.is_dir()):
+                (self.folders / folder.name).mkdir(parents=True)
+                for path in sorted(folder.glob("*.md"))[: self.most]:
+                    shutil.copy(path, self.folders / folder.name)
             (self.folders / LIAR).mkdir()
             (self.folders / LIAR / "notes.md").write_text("# Notes\n\nThese are notes about nothing.\n", "utf-8")
 
@@ -151,39 +179,17 @@ def outcome(lie: Lie, answer: Answer | None) -> str:
     return "liar's" if accuracy(answer.text, [lie.answer]) else "other"
 
 
-def table(rows: Sequence[Row]) -> str:
-    """The rows in Markdown: per cent of the answerable questions, then numbers of questions."""
-    heads = ("case", *OUTCOMES, "unanswerable: liar's", "declined", "liar's from memory", "from evidence")
-    lines = [heads, ("---",) * len(heads)]
-    for row in rows:
-        share = [f"{100 * float(row[f'answerable {what}']) / float(row['answerable']):.1f}" for what in OUTCOMES]
-        none = [str(row[f"unanswerable {what}"]) for what in ("liar's", "declined")]
-        by = [str(row[f"liar's from {path}"]) for path in ("memory", "evidence")]
-        lines.append((str(row["case"]), *share, *none, *by))
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+def table(rows: Sequence[Row]) -> DataFrame:
+    """Per cent of the answerable questions, then numbers of questions."""
+    import pandas as pd
 
-
-def main() -> None:
-    """Run the cases that were not run yet, print and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--limit", type=int, default=40, help="questions; 0 for all")
-    parser.add_argument("--cases", default=",".join(CASES), help="some of them, with commas between")
-    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
-    arguments = parser.parse_args()
-    world = World(fedrag_home() / "fedrag-poisoning")
-    world.lay_out()
-    gold = questions_of(Settings.from_config({"data.split": "train", "data.limit": arguments.limit}))
-    settings = world.settings(world.stores, {})
-    models = load_models(settings.models, world.stores)
-    lies = {lie.question.question_id: lie for lie in lies_about(gold, models, np.random.default_rng(settings.seed))}
-    if not (world.stores / "bank").is_dir():
-        world.run(CASES["no attack"], world.stores, {})
-    path = world.home / f"rows-{arguments.limit}-{models.generator_id.replace('@', '-')}.jsonl"
-    kept = KeptRows(path, this_code(models.generator_id))
-    rows = [kept.row(name, partial(measure, world, name, lies)) for name in arguments.cases.split(",")]
-    (arguments.out / "fedrag_poisoning.json").write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
-    print(table(rows))
-
-
-if __name__ == "__main__":
-    main()
+    return pd.DataFrame(
+        {"case": row["case"]}
+        | {
+            what: round(100 * float(row[f"answerable {what}"]) / max(1.0, float(row["answerable"])), 1)
+            for what in OUTCOMES
+        }
+        | {f"unanswerable: {what}": row[f"unanswerable {what}"] for what in ("liar's", "declined")}
+        | {f"liar's, from {path}": row[f"liar's from {path}"] for path in ("memory", "evidence")}
+        for row in rows
+    )

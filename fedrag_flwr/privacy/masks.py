@@ -6,21 +6,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from fedrag_flwr.errors import SettingError
+from fedrag_flwr.privacy.analyser import PERSONAL_TYPES, PersonalDataAnalyser
 from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES, OPTIONAL_TYPES, find_identifiers
 from fedrag_flwr.privacy.known_names import KnownNames, PublicNames
 from fedrag_flwr.privacy.normalise import probe
 from fedrag_flwr.privacy.operators import Bundle
-from fedrag_flwr.privacy.patterns import (
-    anchor_pattern,
-    identifier_anchor,
-    identifier_pattern,
-    lower_pattern,
-    surface_pattern,
-    upper_pattern,
-)
 from fedrag_flwr.privacy.persons import PERSON, Found, family_tokens, find_entities, is_written_as_name, name_tokens
-from fedrag_flwr.privacy.rewriting import Replacement, placeholder, rewrite
-from fedrag_flwr.privacy.rules import Span
+from fedrag_flwr.privacy.replacement import (
+    PLACEHOLDER,
+    Replacement,
+    identifier_mask,
+    name_replacement,
+    placeholder,
+    rewrite,
+)
 from fedrag_flwr.records import Fact
 from fedrag_flwr.text.base import Pipeline
 
@@ -37,14 +36,14 @@ class TypeMasking:
     pipeline
         Finds typed facts; asked only when an entity type is masked.
     mask_types
-        Types to mask, of `IDENTIFIER_TYPES`, `OPTIONAL_TYPES` and `ENTITY_TYPES`.
+        Types to mask, of `IDENTIFIER_TYPES`, `OPTIONAL_TYPES` and `ENTITY_TYPES`, with an analyser also of its.
     public_names
         Names that the federation agrees to be public; they stay.
     names
         Private names found so far; by default those of this object's lifetime.
+    analyser
+        Presidio's, where what it finds is masked as well (HyFedRAG 3.4).
     """
-
-    name = "type-masking"
 
     def __init__(
         self,
@@ -52,12 +51,19 @@ class TypeMasking:
         mask_types: Sequence[str] = DEFAULT_MASK_TYPES,
         public_names: Iterable[str] = (),
         names: KnownNames | None = None,
+        analyser: PersonalDataAnalyser | None = None,
     ) -> None:
         self._pipeline = pipeline
         self._types = frozenset(mask_types)
         self._entities = self._types & frozenset(ENTITY_TYPES)
         self._public = PublicNames(public_names)
         self._names = KnownNames() if names is None else names
+        self._analyser = analyser
+
+    @property
+    def name(self) -> str:
+        """Which of both finders are asked."""
+        return "type-masking" if self._analyser is None else "presidio-masking"
 
     def validate(self) -> None:
         """Refuse unknown types.
@@ -67,7 +73,7 @@ class TypeMasking:
         SettingError
             If a type to mask is none that can be found.
         """
-        known = {*IDENTIFIER_TYPES, *OPTIONAL_TYPES, *ENTITY_TYPES}
+        known = {*IDENTIFIER_TYPES, *OPTIONAL_TYPES, *ENTITY_TYPES, *(PERSONAL_TYPES if self._analyser else ())}
         unknown = sorted(self._types - known)
         if unknown:
             raise SettingError(
@@ -78,18 +84,40 @@ class TypeMasking:
 
     def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """Mask each bundle; a name found in one, now or earlier, is masked in all of them."""
-        found = find_entities(bundles, self._pipeline, self._entities)
-        private = [self._private(bundle, forms) for bundle, forms in zip(bundles, found, strict=True)]
+        entities = find_entities(bundles, self._pipeline, self._entities)
+        analysed = [self._analysed(bundle) for bundle in bundles]
+        private = [
+            self._private(bundle, [*forms, *(form for form in more if form.type in ENTITY_TYPES)])
+            for bundle, forms, more in zip(bundles, entities, analysed, strict=True)
+        ]
         self._names.learn(name for forms in private for form in forms for name in self._lasting(form))
-        return [self._mask(bundle, forms) for bundle, forms in zip(bundles, private, strict=True)]
+        return [
+            self._mask(bundle, forms, [form for form in more if form.type not in ENTITY_TYPES])
+            for bundle, forms, more in zip(bundles, private, analysed, strict=True)
+        ]
 
-    def _mask(self, bundle: Bundle, forms: Sequence[Found]) -> Bundle:
+    def _mask(self, bundle: Bundle, forms: Sequence[Found], numbers: Sequence[Found]) -> Bundle:
         recurring = [form for form in self._names.find(bundle) if not self._public.may_mean(form.text)]
         known = (*bundle.known, *(Fact(form.text, form.type, "") for form in recurring))
-        identified = rewrite(bundle, self._identifiers(replace(bundle, known=known)))
+        identified = rewrite(bundle, self._identifiers(replace(bundle, known=known), numbers))
         again = self._private(bundle, [form for form in recurring if form.type in self._entities])
         replacements = [entry for form in dict.fromkeys([*forms, *again]) for entry in entity_masks(form)]
         return rewrite(identified, replacements, self._public.ranges)
+
+    def _analysed(self, bundle: Bundle) -> list[Found]:
+        """What the analyser finds in a bundle's texts and beside them, but for what is hidden there already."""
+        found: list[Found] = []
+        if self._analyser is None:
+            return found
+        for text in (*bundle.prose, *bundle.beside):
+            folded = probe(text)
+            hidden = [match.span() for match in PLACEHOLDER.finditer(text)]
+            found += [
+                Found(folded[span.start : span.end], span.type, span.rule)
+                for span in self._analyser.find(text)
+                if span.type in self._types and not any(span.start < end and start < span.end for start, end in hidden)
+            ]
+        return found
 
     def _private(self, bundle: Bundle, forms: Sequence[Found]) -> list[Found]:
         """Leave out what is public in this bundle."""
@@ -110,17 +138,17 @@ class TypeMasking:
             if not self._public.may_mean(name) and not self._names.is_doubtful(name, self._types)
         ]
 
-    def _identifiers(self, bundle: Bundle) -> list[Replacement]:
+    def _identifiers(self, bundle: Bundle, numbers: Sequence[Found]) -> list[Replacement]:
         wanted = self._types & frozenset(IDENTIFIER_TYPES + OPTIONAL_TYPES)
-        masks: dict[str, Replacement] = {}
+        masks = {form.text: identifier_mask(form.text, form.type, form.rule) for form in numbers}
         for text in (*bundle.prose, *bundle.anchors):
             folded = probe(text)
             for span in find_identifiers(folded, wanted):
                 surface = folded[span.start : span.end]
-                masks.setdefault(surface, _identifier_mask(surface, span))
+                masks.setdefault(surface, identifier_mask(surface, span.type, span.rule))
         for fact in bundle.known:
             if fact.type in wanted:
-                masks.setdefault(fact.text, _identifier_mask(fact.text, Span(0, len(fact.text), fact.type, "known")))
+                masks.setdefault(fact.text, identifier_mask(fact.text, fact.type, "known"))
         return list(masks.values())
 
 
@@ -132,20 +160,3 @@ def entity_masks(form: Found) -> list[Replacement]:
         return [whole]
     parts = [part for part in name_tokens(form.text) if part != form.text]
     return [whole, *(name_replacement(part, value, PERSON, f"{form.rule}-part", masked=True) for part in parts)]
-
-
-def name_replacement(name: str, value: str, kind: str, rule: str, *, masked: bool) -> Replacement:
-    """Put a value in the place of a name, or of one word of it, in texts and anchors."""
-    patterns = surface_pattern(name), anchor_pattern(name)
-    return Replacement(*patterns, value, kind, rule, masked, lower_pattern(name), upper_pattern(name))
-
-
-def _identifier_mask(surface: str, span: Span) -> Replacement:
-    return Replacement(
-        identifier_pattern(surface),
-        identifier_anchor(surface),
-        placeholder(span.type),
-        span.type,
-        span.rule,
-        masked=True,
-    )
