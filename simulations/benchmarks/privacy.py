@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.demo import CORPUS, PARTITION, PARTITION_STRONG
 from fedrag_flwr.errors import PrivacyError
 from fedrag_flwr.evaluation import share_interval
-from fedrag_flwr.evaluation.metrics import accuracy
+from fedrag_flwr.evaluation.metrics import accuracy, judge_all
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.models.base import Generator, Grammar, Prompt
 from fedrag_flwr.privacy import (
@@ -54,7 +54,7 @@ from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.settings import Plain, PrivacySettings, fedrag_home
 from fedrag_flwr.sources import FolderSource
 from simulations.bench.frame import Bench
-from simulations.bench.outcome import write_outcome
+from simulations.bench.outcome import answers_of
 from simulations.bench.plan import BenchPlan, named
 from simulations.bench.run import run_plan
 from simulations.corpora.privacy_corpus import (
@@ -464,19 +464,24 @@ def answers(bench: Bench, wanted: Sequence[str], questions: int) -> DataFrame:
     import pandas as pd
 
     lines = []
-    files = tuple(bench.data() / file for file in DATASETS.values())
     for name in wanted:
         one = MECHANISMS[name]
         systems = (SYSTEM, FLOOR) if one.mode == "none" else (SYSTEM,)
         changes = {**bench.changes, **one.changes(str(partition_path(bench.out, one.size).resolve()))}
-        plan = BenchPlan(files, systems, "federated", questions=questions, changes=changes)
-        folder = bench.out / "answers" / name.replace(" ", "-")
-        folder.mkdir(parents=True, exist_ok=True)
-        worlds, rows = run_plan(plan, folder, bench.tell)
-        for system, result in write_outcome(plan, worlds, rows, folder).systems.items():
-            acc = result.intervals["ACC"]
-            told = {"mechanism": name, "system": system, "ACC": round(100 * result.acc, 1)}
-            lines.append(
-                {**told, "95 %": f"[{100 * acc.low:.1f}, {100 * acc.high:.1f}]", "F1": round(100 * result.f1, 1)}
-            )
+        for dataset, file in DATASETS.items():
+            plan = BenchPlan(bench.data() / file, systems, "federated", questions=questions, changes=changes)
+            folder = bench.out / "answers" / f"{name.replace(' ', '-')}-{dataset}"
+            folder.mkdir(parents=True, exist_ok=True)
+            world, rows = run_plan(plan, folder, bench.tell)
+            for system, given in answers_of(systems, world, rows).items():
+                right = [verdict.acc for verdict in judge_all(world.gold, given)]
+                low, high = share_interval(float(sum(right)), len(right))
+                told = {"dataset": dataset, "mechanism": name, "system": system}
+                lines.append(
+                    {
+                        **told,
+                        "ACC": round(100 * float(np.mean(right)), 1),
+                        "95 %": f"[{100 * low:.1f}, {100 * high:.1f}]",
+                    }
+                )
     return pd.DataFrame(lines)
