@@ -24,8 +24,8 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.memory.fusion.merge import owned
-from fedrag_flwr.memory.synthesis.composition import compose
-from fedrag_flwr.memory.synthesis.plan import KINDS
+from fedrag_flwr.memory.generate.compose import compose
+from fedrag_flwr.memory.generate.model import KINDS
 from fedrag_flwr.settings import Settings
 from simulations.corpora.sentences import DATASETS, find_data
 from simulations.dataset_memory import Row, kept_memory, open_device
@@ -104,13 +104,13 @@ def types_table(rows: Sequence[Row]) -> str:
 
 
 def rejects_table(rows: Sequence[Row]) -> str:
-    """Drafts that were not kept, by type and reason, over the datasets."""
+    """Candidates that were not kept, by type and reason, over the datasets."""
     reasons: Counter[str] = Counter()
     for row in rows:
         for _, reason, count in row["rejected"]:
             reasons[reason] += count
     columns = [reason for reason, _ in reasons.most_common()]
-    lines = [_line("dataset", "type", *columns, "rejected of drafts"), "|---" * (len(columns) + 3) + "|"]
+    lines = [_line("dataset", "type", *columns, "rejected of candidates"), "|---" * (len(columns) + 3) + "|"]
     for row in rows:
         found = {(kind, reason): count for kind, reason, count in row["rejected"]}
         for kind in TYPES:

@@ -19,9 +19,9 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.device.builder import Builder, BuildPlan
 from fedrag_flwr.hypergraph import Units
 from fedrag_flwr.loaded_models import Models, load_models
+from fedrag_flwr.memory.generate.candidates import Kept
+from fedrag_flwr.memory.generate.generation import NOTHING_KEPT, Generated, MemoryGenerator, Prepared
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.memory.synthesis.distilling import NOTHING_STANDING, Distilled, Distiller, Drafted
-from fedrag_flwr.memory.synthesis.standing import Standing
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.models.encoder import SentenceEncoder
 from fedrag_flwr.records import Hyperedge, Progress
@@ -67,21 +67,21 @@ class HalfEncoder:
             return self._inner.token_embeddings(texts, asked=asked)
 
 
-class Recorded(Distiller):
-    """A distiller that keeps what it made, with its rejects by type."""
+class Recorded(MemoryGenerator):
+    """A generator that keeps what it made, with its rejects by type."""
 
-    made = Distilled()
+    made = Generated()
 
-    def distil(
+    def generate(
         self,
-        documents: Sequence[Drafted],
+        documents: Sequence[Prepared],
         sentences: Units,
         hyperedges: Sequence[Hyperedge],
         progress: Progress,
-        standing: Standing = NOTHING_STANDING,
-    ) -> Distilled:
-        """Distil documents and keep the result."""
-        self.made = super().distil(documents, sentences, hyperedges, progress, standing)
+        kept: Kept = NOTHING_KEPT,
+    ) -> Generated:
+        """Make memories and keep the result."""
+        self.made = super().generate(documents, sentences, hyperedges, progress, kept)
         return self.made
 
 
@@ -150,17 +150,19 @@ def build(data: Path, asked: Row) -> Row:
     }
     store = MemoryStore.open(root, identity)
     try:
-        distiller = Recorded(encoder, generator, asked["tokens"], settings.seed)
-        builder = Builder(DEVICE, store, encoder, models.pipeline, distiller)
+        recorded = Recorded(encoder, generator, asked["tokens"], settings.seed)
+        builder = Builder(DEVICE, store, encoder, models.pipeline, recorded)
         start = time.perf_counter()
         report = builder.build(Reading(documents, ()), BuildPlan.of(settings, True), clock)
         wall = time.perf_counter() - start
     finally:
         store.close()
-    made = distiller.made
+    made = recorded.made
     by_model = set(made.by_model)
     kinds = {
-        maker: dict(Counter(d.kind for place, d in enumerate(made.drafts) if (place in by_model) == (maker == "model")))
+        maker: dict(
+            Counter(d.kind for place, d in enumerate(made.memories) if (place in by_model) == (maker == "model"))
+        )
         for maker in ("rules", "model")
     }
     return asked | {

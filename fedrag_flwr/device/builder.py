@@ -1,4 +1,4 @@
-"""Building a device's memory: what changed is read, learnt and distilled, and what that concerns is judged again."""
+"""Building a device's memory: what changed is read and learnt, and what that concerns is asked back."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ import numpy as np
 
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, learn, update
+from fedrag_flwr.memory.generate.candidates import Candidate, Candidates, Kept
+from fedrag_flwr.memory.generate.generation import Generated, MemoryGenerator, Prepared
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change, NewDocument, Rejected, content_id
-from fedrag_flwr.memory.synthesis.distilling import Distilled, Distiller, Drafted
-from fedrag_flwr.memory.synthesis.rules import Draft
-from fedrag_flwr.memory.synthesis.standing import Drafts, Standing
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import BuildReport, Cost, Document, MemoryItem, Passage, Progress
@@ -27,7 +26,7 @@ from fedrag_flwr.text.base import Pipeline
 from fedrag_flwr.text.segment import document_of, under_title
 
 
-def standing_of(
+def kept_of(
     store: MemoryStore,
     device: str,
     sentences: Units,
@@ -35,8 +34,8 @@ def standing_of(
     again: Collection[str],
     *,
     stale: bool,
-) -> Standing:
-    """Read what stands.
+) -> Kept:
+    """Read what a device holds that stays.
 
     Parameters
     ----------
@@ -50,30 +49,30 @@ def standing_of(
         Ids of documents of which the store's units are no more.
     again
         Ids of documents that the store holds and whose memories are still to be made.
-    unjudged
-        Whether documents came or went before without memories having been judged by it.
+    stale
+        Whether documents came or went before without memories having been filtered by it.
     """
     by_model = store.written_by_model()
     items = [item for item in store.items(device) if item.id not in by_model]
-    made = _drafts(items, kept=True) + _drafts(store.rejected(), kept=False)
+    made = _candidates(items, kept=True) + _candidates(store.rejected(), kept=False)
 
-    def goes(draft: Draft) -> bool:
-        return any(document_of(unit) in gone for unit in draft.support)
+    def goes(candidate: Candidate) -> bool:
+        return any(document_of(unit) in gone for unit in candidate.support)
 
-    return Standing(
+    return Kept(
         passages=[p for p in store.passages() if p.document_id not in gone and p.document_id not in again],
-        drafts=made.where(lambda draft: not goes(draft)),
+        candidates=made.where(lambda candidate: not goes(candidate)),
         gone=sentences.vectors[[row for row, unit in enumerate(sentences.ids) if document_of(unit) in gone]],
-        gone_questions=[draft.question for draft in made.where(goes).drafts],
+        gone_questions=[candidate.question for candidate in made.where(goes).items],
         stale=stale,
     )
 
 
-def _drafts(made: Sequence[MemoryItem | Rejected], *, kept: bool) -> Drafts:
+def _candidates(made: Sequence[MemoryItem | Rejected], *, kept: bool) -> Candidates:
     if not made:
-        return Drafts()
-    return Drafts(
-        tuple(Draft(one.question, one.answer, one.kind, one.answer_type, one.support) for one in made),
+        return Candidates()
+    return Candidates(
+        tuple(Candidate(one.question, one.answer, one.kind, one.answer_type, one.support) for one in made),
         np.stack([one.embedding for one in made]),
         np.full(len(made), kept),
     )
@@ -112,7 +111,7 @@ class _Difference:
     changed: tuple[Document, ...]
     removed: tuple[str, ...]
     unremembered: tuple[str, ...]  # in the store, but without memories yet
-    stale: bool  # documents came or went without memories having been judged by it
+    stale: bool  # documents came or went without memories having been filtered by it
     otherwise: frozenset[str]  # documents that stay as other settings made them, as they cannot be read now
 
     @property
@@ -171,10 +170,10 @@ def _made_with(plan: BuildPlan, changed: _Difference) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A document with the vectors of its units, and as the distiller takes it."""
+    """A document with the vectors of its units, and as generation takes it."""
 
     new: NewDocument
-    drafted: Drafted
+    prepared: Prepared
 
 
 class Builder:
@@ -186,21 +185,21 @@ class Builder:
         The device's name.
     store, encoder, pipeline
         Where the memory lives, and how text is read.
-    distiller
+    generator
         Makes verified memories out of parsed documents; only used where memories are asked for.
     """
 
     def __init__(
-        self, device: str, store: MemoryStore, encoder: Encoder, pipeline: Pipeline, distiller: Distiller
+        self, device: str, store: MemoryStore, encoder: Encoder, pipeline: Pipeline, generator: MemoryGenerator
     ) -> None:
         self.device = device
         self.store = store
         self.encoder = encoder
         self.pipeline = pipeline
-        self.distiller = distiller
+        self.generator = generator
 
     def build(self, reading: Reading, plan: BuildPlan, progress: Progress) -> BuildReport:
-        """Read what is new, learn the hypergraph, distil memories, and write all of it at once.
+        """Read what is new, learn the hypergraph, make memories, and write all of it at once.
 
         Parameters
         ----------
@@ -239,58 +238,58 @@ class Builder:
             )
         )
         progress("store", 1, 1)
-        cost = replace(made.distilled.cost, seconds=time.perf_counter() - start)
+        cost = replace(made.generated.cost, seconds=time.perf_counter() - start)
         return self._report(reading, changed, plan, replace(made, empty=empty), cost)
 
     # --- steps ----------------------------------------------------------------------------------
 
     def _read(self, documents: Sequence[Document], plan: BuildPlan, progress: Progress) -> Iterable[_Read]:
-        for document, drafted in zip(documents, self._drafted(documents, plan, progress), strict=True):
-            passages = drafted.passages
+        for document, prepared in zip(documents, self._prepared(documents, plan, progress), strict=True):
+            passages = prepared.passages
             paragraphs = self.encoder.encode([under_title(p.title, p.text) for p in passages])
             sentences = self.encoder.encode([under_title(p.title, s.text) for p in passages for s in p.sentences])
-            yield _Read(NewDocument(document, passages, paragraphs, sentences), drafted)
+            yield _Read(NewDocument(document, passages, paragraphs, sentences), prepared)
 
-    def _drafted(self, documents: Sequence[Document], plan: BuildPlan, progress: Progress) -> Iterable[Drafted]:
-        """Parse documents one after another, and let the rules read each before the next."""
+    def _prepared(self, documents: Sequence[Document], plan: BuildPlan, progress: Progress) -> Iterable[Prepared]:
+        """Parse documents one after another, and let the templates read each before the next."""
         total = len(documents)
         progress("read", 0, total)
         for done, parsed in enumerate(self.pipeline.parse(documents), start=1):
             if plan.memories:
                 progress("distil", done - 1, total)
-                drafted = self.distiller.draft(parsed)
+                prepared = self.generator.prepare(parsed)
                 progress("distil", done, total)
             else:
-                drafted = Drafted(tuple(part.passage for part in parsed))
+                prepared = Prepared(tuple(part.passage for part in parsed))
             progress("read", done, total)
-            yield drafted
+            yield prepared
 
     def _remember(self, changed: _Difference, fresh: Sequence[_Read], plan: BuildPlan, progress: Progress) -> _Made:
         again = [self.store.document(document_id) for document_id in changed.unremembered]
-        drafted = [read.drafted for read in fresh]
+        prepared = [read.prepared for read in fresh]
         if again:  # else the progress of reading would begin anew
-            drafted += self._drafted(again, plan, progress)
+            prepared += self._prepared(again, plan, progress)
         held = self.store.units("sentence")
         paragraphs = _with_fresh(self.store.units("paragraph"), fresh, changed.gone)
         sentences = _with_fresh(held, fresh, changed.gone)
         progress("learn", 0, 1)
-        learning = self._learn((paragraphs, sentences), [one for read in drafted for one in read.passages], plan)
+        learning = self._learn((paragraphs, sentences), [one for read in prepared for one in read.passages], plan)
         progress("learn", 1, 1)
-        standing = standing_of(self.store, self.device, held, changed.gone, changed.unremembered, stale=changed.stale)
-        distilled = self.distiller.distil(drafted, sentences, learning.hyperedges, progress, standing)
+        kept = kept_of(self.store, self.device, held, changed.gone, changed.unremembered, stale=changed.stale)
+        generated = self.generator.generate(prepared, sentences, learning.hyperedges, progress, kept)
         progress("anchor", 0, 1)
-        items = self._items(distilled)
+        items = self._items(generated)
         progress("anchor", 1, 1)
-        made = [self._id(draft) for draft in distilled.drafts]
-        ruled = {item_id for place, item_id in enumerate(made) if place not in distilled.by_model}
+        made = [self._id(candidate) for candidate in generated.memories]
+        ruled = {item_id for place, item_id in enumerate(made) if place not in generated.by_model}
         return _Made(
             learning,
-            distilled,
+            generated,
             items,
-            remembered=tuple(passage.document_id for read in drafted for passage in read.passages[:1]),
-            by_model=tuple(made[place] for place in distilled.by_model if made[place] not in ruled),
-            held=tuple(self._rejected(distilled)),
-            withdrawn=tuple(self._id(draft) for draft in distilled.withdrawn),
+            remembered=tuple(passage.document_id for read in prepared for passage in read.passages[:1]),
+            by_model=tuple(made[place] for place in generated.by_model if made[place] not in ruled),
+            held=tuple(self._rejected(generated)),
+            withdrawn=tuple(self._id(candidate) for candidate in generated.withdrawn),
         )
 
     def _learn(self, units: Sequence[Units], new: Iterable[Passage], plan: BuildPlan) -> Learning:
@@ -305,35 +304,35 @@ class Builder:
             return learn(units, plan.learning, rng)
         return update(previous, units, sorted(added), plan.learning, rng)
 
-    def _items(self, distilled: Distilled) -> tuple[MemoryItem, ...]:
+    def _items(self, generated: Generated) -> tuple[MemoryItem, ...]:
         items: dict[str, MemoryItem] = {}
-        analyses = self.pipeline.questions([draft.question for draft in distilled.drafts])
-        held = {self._id(draft) for draft in distilled.held.drafts}
-        for draft, vector, analysis in zip(distilled.drafts, distilled.vectors, analyses, strict=True):
-            item_id = self._id(draft)
+        analyses = self.pipeline.questions([candidate.question for candidate in generated.memories])
+        held = {self._id(candidate) for candidate in generated.held.items}
+        for candidate, vector, analysis in zip(generated.memories, generated.vectors, analyses, strict=True):
+            item_id = self._id(candidate)
             if item_id in items or item_id in held:  # the model says what the rules say, or hold back
                 continue
             items[item_id] = MemoryItem(
                 id=item_id,
-                question=draft.question,
-                answer=draft.answer,
-                kind=draft.kind,
-                answer_type=draft.answer_type,
+                question=candidate.question,
+                answer=candidate.answer,
+                kind=candidate.kind,
+                answer_type=candidate.answer_type,
                 hyperedges=(),
-                anchors=item_anchors(analysis, draft.answer_type),
+                anchors=item_anchors(analysis, candidate.answer_type),
                 embedding=vector,
                 origin=self.device,
-                support=draft.support,
+                support=candidate.support,
             )
         return tuple(items.values())
 
-    def _rejected(self, distilled: Distilled) -> Iterable[Rejected]:
-        for draft, vector in zip(distilled.held.drafts, distilled.held.vectors, strict=True):
-            said = (draft.question, draft.answer, draft.kind, draft.answer_type, draft.support)
-            yield Rejected(self._id(draft), *said, embedding=vector)
+    def _rejected(self, generated: Generated) -> Iterable[Rejected]:
+        for candidate, vector in zip(generated.held.items, generated.held.vectors, strict=True):
+            said = (candidate.question, candidate.answer, candidate.kind, candidate.answer_type, candidate.support)
+            yield Rejected(self._id(candidate), *said, embedding=vector)
 
-    def _id(self, draft: Draft) -> str:
-        return content_id(self.device, draft.kind, draft.question, draft.answer, *draft.support)
+    def _id(self, candidate: Candidate) -> str:
+        return content_id(self.device, candidate.kind, candidate.question, candidate.answer, *candidate.support)
 
     def _report(self, reading: Reading, changed: _Difference, plan: BuildPlan, made: _Made, cost: Cost) -> BuildReport:
         counts = self.store.counts()
@@ -355,9 +354,9 @@ class Builder:
             hyperedges=counts.hyperedges,
             orphans=made.learning.orphans if made.learning else 0,
             items=counts.items,
-            corpus_tokens=made.distilled.corpus_tokens,
+            corpus_tokens=made.generated.corpus_tokens,
             failed=tuple(failed),
-            rejects=tuple(f"{reason}={count}" for reason, count in sorted(made.distilled.rejects.items())),
+            rejects=tuple(f"{reason}={count}" for reason, count in sorted(made.generated.rejects.items())),
             loss=made.learning.loss if made.learning else (),
             cost=cost,
             peak_rss_mb=peak_rss_mb(),
@@ -385,7 +384,7 @@ class _Made:
     """What a build made besides units."""
 
     learning: Learning | None = None
-    distilled: Distilled = field(default_factory=Distilled)
+    generated: Generated = field(default_factory=Generated)
     items: tuple[MemoryItem, ...] = ()
     remembered: tuple[str, ...] = ()
     by_model: tuple[str, ...] = ()

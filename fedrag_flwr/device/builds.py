@@ -12,9 +12,9 @@ from fedrag_flwr.device.builder import Builder, BuildPlan
 from fedrag_flwr.device.device_graph import DeviceGraph
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.loaded_models import Models
+from fedrag_flwr.memory.generate.generation import MemoryGenerator
 from fedrag_flwr.memory.store import MemoryStore, people
 from fedrag_flwr.memory.store.database import write_lock
-from fedrag_flwr.memory.synthesis.distilling import Distiller
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.records import BuildReport, Progress
 from fedrag_flwr.retrieval.device_controller import DeviceController
@@ -90,8 +90,8 @@ class DeviceBuilds:
     def _builder(self) -> Builder:
         tools = self.models
         tokens, seed = self.settings.memory.tokens_per_kilotoken, self.settings.seed
-        distiller = Distiller(tools.encoder, tools.generator, tokens, seed)
-        return Builder(self.device, self.store, tools.encoder, tools.pipeline, distiller)
+        generator = MemoryGenerator(tools.encoder, tools.generator, tokens, seed)
+        return Builder(self.device, self.store, tools.encoder, tools.pipeline, generator)
 
     def _note(self, key: str, now: str) -> None:
         """Remember something of the sources as they were read last."""

@@ -24,10 +24,10 @@ from fedrag_flwr.device.views import TraceLine, trace_answer
 from fedrag_flwr.errors import PrivacyError, WireError
 from fedrag_flwr.exchange.device import Callbacks, SealedExchange
 from fedrag_flwr.loaded_models import Models, load_models
+from fedrag_flwr.memory.generate.rules import RuleGenerator
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.delivered import DeliveredAnswers
 from fedrag_flwr.memory.store.outbox import Outbox
-from fedrag_flwr.memory.synthesis.rules import RuleSynthesizer
 from fedrag_flwr.models.base import Heard
 from fedrag_flwr.overlay.peer import DeviceWalks
 from fedrag_flwr.places import valid_name
@@ -417,5 +417,5 @@ class EdgeDevice:
             "encoder": encoder.id,
             "dimension": str(encoder.dimension),
             "pipeline": self.models.pipeline.id,
-            "rules": RuleSynthesizer().id,  # what they made before stands beside what they make now
+            "rules": RuleGenerator.id,  # what they made before stands beside what they make now
         }

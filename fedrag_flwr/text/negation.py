@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain
 
-from fedrag_flwr.memory.synthesis.inflection import inflections
+from fedrag_flwr.text.inflection import inflections
 from fedrag_flwr.text.lexicon import EVENTS, FUNCTION_WORDS, GENERIC, KIN, OPPOSED, words
 from fedrag_flwr.text.words import number_of, told_words
 
-_DENYING = words(
+DENYING = words(
     "no not never none nobody nothing neither nor without except cannot hardly barely dont doesnt didnt isnt arent "
     "wasnt werent hasnt havent hadnt cant couldnt wont wouldnt shouldnt"
 )
@@ -37,7 +37,7 @@ _IN_LOWER_CASE = re.compile(r"(?<!\S)[a-z]")
 
 def denials(told: Iterable[str]) -> frozenset[str]:
     """Those of `told_words` that deny or except."""
-    return _DENYING.intersection(told)
+    return DENYING.intersection(told)
 
 
 def denies(text: str) -> bool:

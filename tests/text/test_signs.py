@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-
 from fedrag_flwr.memory.fusion.statement_key import answer_key, holds
-from fedrag_flwr.memory.synthesis.grounding import grounded
-from fedrag_flwr.memory.synthesis.rules import Draft
+
+from fedrag_flwr.memory.generate.candidates import Candidate
+from fedrag_flwr.memory.generate.verify import grounded
 from fedrag_flwr.text.support import is_supported
 from fedrag_flwr.text.words import spell_signs
 
@@ -101,4 +101,4 @@ def test_what_is_the_same_stays_the_same(one: str, other: str) -> None:
 )
 def test_evidence_with_another_sign_supports_nothing(answer: str, text: str, supported: bool) -> None:
     assert is_supported(answer, [text]) == supported
-    assert grounded(Draft("What is it?", answer, "single", "", ("u",)), [text]) == supported
+    assert grounded(Candidate("What is it?", answer, "single", "", ("u",)), [text]) == supported

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain
 
-from fedrag_flwr.memory.synthesis.inflection import inflections
+from fedrag_flwr.text.inflection import inflections
 from fedrag_flwr.text.lexicon import CONNECTORS, FUNCTION_WORDS, KIN, MONTHS, OPPOSED, by_word, words
 from fedrag_flwr.text.words import number_of, told_words
 

@@ -1,4 +1,4 @@
-"""Compositional drafts by a real small model: their form is forced, their cost counted, their budget kept."""
+"""Compositional candidates by a real small model: their form is forced, their cost counted, their budget kept."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.memory.synthesis.model import ModelSynthesizer, support_of
-from fedrag_flwr.memory.synthesis.plan import KINDS, EdgeContext
-from fedrag_flwr.memory.synthesis.rules import Draft
-from fedrag_flwr.memory.synthesis.verify import round_trip_model
+from fedrag_flwr.memory.generate.candidates import Candidate
+from fedrag_flwr.memory.generate.model import KINDS, EdgeContext, ModelGenerator, support_of
+from fedrag_flwr.memory.generate.round_trip import round_trip_model
 from fedrag_flwr.models import LlamaGenerator, resolve
 from fedrag_flwr.records import Fact
 
@@ -43,16 +42,16 @@ def generator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaGenerat
         model.close()
 
 
-def test_drafts_have_the_form_and_their_cost_is_counted(generator: LlamaGenerator) -> None:
-    made = ModelSynthesizer(generator, budget=100).drafts(EDGES, corpus_tokens=1_200)
-    assert made.cost.llm_calls == len(made.drafts) + sum(made.rejects.values()) >= 1
+def test_candidates_have_the_form_and_their_cost_is_counted(generator: LlamaGenerator) -> None:
+    made = ModelGenerator(generator, budget=100).candidates(EDGES, corpus_tokens=1_200)
+    assert made.cost.llm_calls == len(made.candidates) + sum(made.rejects.values()) >= 1
     assert 0 < made.cost.tokens_out <= 120
     assert made.cost.tokens_in > 0
-    for draft in made.drafts:
-        assert draft.question.endswith("?")
-        assert draft.answer
-        assert draft.kind in (*KINDS, "single")
-        assert set(draft.support) <= {"a0", "b0", "a1", "b1"}
+    for candidate in made.candidates:
+        assert candidate.question.endswith("?")
+        assert candidate.answer
+        assert candidate.kind in (*KINDS, "single")
+        assert set(candidate.support) <= {"a0", "b0", "a1", "b1"}
 
 
 def test_a_memory_rests_on_the_unit_that_tells_it_and_not_on_every_one_that_holds_its_answer() -> None:
@@ -64,18 +63,18 @@ def test_a_memory_rests_on_the_unit_that_tells_it_and_not_on_every_one_that_hold
 
 
 def test_a_budget_of_nothing_asks_nothing(generator: LlamaGenerator) -> None:
-    made = ModelSynthesizer(generator, budget=0).drafts(EDGES, corpus_tokens=100_000)
-    assert (made.drafts, made.cost.llm_calls) == ((), 0)
+    made = ModelGenerator(generator, budget=0).candidates(EDGES, corpus_tokens=100_000)
+    assert (made.candidates, made.cost.llm_calls) == ((), 0)
 
 
 def test_a_negative_budget_is_refused(generator: LlamaGenerator) -> None:
     with pytest.raises(SettingError):
-        ModelSynthesizer(generator, budget=-1)
+        ModelGenerator(generator, budget=-1)
 
 
 def test_asking_back_keeps_to_its_budget(generator: LlamaGenerator) -> None:
-    drafts = [Draft("Who discovered Pluto?", "Clyde Tombaugh", "single", "PERSON", ("a0",))] * 3
-    found = round_trip_model(drafts, [TEXTS] * 3, generator, token_budget=8)
+    candidates = [Candidate("Who discovered Pluto?", "Clyde Tombaugh", "single", "PERSON", ("a0",))] * 3
+    found = round_trip_model(candidates, [TEXTS] * 3, generator, token_budget=8)
     assert found.rejects["unasked"] >= 1
     assert len(found.kept) + sum(found.rejects.values()) == 3
     assert found.cost.tokens_out <= 8 + 24

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from fedrag_flwr.memory.synthesis.classes import CLASS_WORDS, type_of_noun
-from fedrag_flwr.memory.synthesis.inflection import is_participle, is_past, past, third_person
+from fedrag_flwr.text.inflection import is_participle, is_past, past, third_person
+from fedrag_flwr.text.lexicon import HEAD_TYPE, is_person
 
 _BE = frozenset(("is", "was", "are", "were"))
 _HAVE = frozenset(("has", "had", "have"))
@@ -59,7 +59,7 @@ def _which(rest: str) -> str:
 
 
 def _relative(noun: str, predicate: str) -> str:
-    pronoun = "who" if type_of_noun(noun) == "PERSON" else "that"
+    pronoun = "who" if is_person(noun) else "that"
     if _asks_back(predicate):
         return _inverted(predicate, f"the {noun} {pronoun if pronoun == 'that' else 'whom'}")
     return f"the {noun} {pronoun} {predicate}"
@@ -113,11 +113,6 @@ def _asks_back(predicate: str) -> bool:
     return predicate.split()[-1] in ("by", "after", "in", "on", "at", "from", "to", "for", "with", "as", "of")
 
 
-def statement(tail: str) -> str:
-    """Undo the inversion of what follows a wh-word ("was Pluto discovered" -> "Pluto was discovered"), else ""."""
-    return _inverted(tail, "").strip()
-
-
 def _inverted(predicate: str, head: str) -> str:
     """Undo inversion behind a relative pronoun, where the subject is a plain name."""
     match = re.match(rf"^(\w+) ({_NAME}) (.+)$", predicate)
@@ -128,7 +123,7 @@ def _inverted(predicate: str, head: str) -> str:
     while verb in ("first", "originally", "last", "officially") and others:
         adverb, (verb, _, others) = verb, others.partition(" ")
         rest = f"{adverb} {verb} {others}".strip()
-    if not verb.islower() or verb in CLASS_WORDS:
+    if not verb.islower() or verb in HEAD_TYPE:
         return ""
     if helper in _DO:
         inflected = past(verb) if helper == "did" else (third_person(verb) if helper == "does" else verb)

