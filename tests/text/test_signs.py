@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fedrag_flwr.memory.fusion.statement_key import answer_key, holds
 
+from fedrag_flwr.memory.fusion.statement_key import answer_key, holds
 from fedrag_flwr.memory.generate.candidates import Candidate
 from fedrag_flwr.memory.generate.verify import grounded
 from fedrag_flwr.text.support import is_supported
