@@ -29,7 +29,7 @@ _MALE, _FEMALE, _NEUTER = words("he him his himself"), words("she her hers herse
 _VAGUE = words("one part member type kind name thing place way example result person people case way title time")
 _NO_NAMES = NUMERIC_TYPES | {"CONCEPT", "NORP", "TIME"}
 _BESIDE = frozenset(("compound", "nmod", "appos", "pobj", "nsubj", "dobj"))
-_IN_COMPANY_NAMES = words("industries ltd inc fc airlines records times club islands mountains laboratories party")
+_IN_COMPANY_NAMES = words("hall industries ltd inc fc airlines records times club islands mountains laboratories party")
 _DETERMINERS = words("the this that these those such another other both either each every any some")
 
 
@@ -57,9 +57,10 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """The class noun of each name that a document tells, by the name's anchor, and the persons' surnames."""
+    """The class noun of each name that a document tells, all of them, by the name's anchor; and persons' surnames."""
 
     noun: Mapping[str, str]
+    all_nouns: Mapping[str, frozenset[str]]
     surnames: frozenset[str]
 
     @classmethod
@@ -75,9 +76,8 @@ class Kinds:
                     surnames.add(doc[span.end - 1].text)
                 if noun := _told_noun(doc, span):
                     votes[span.anchor][noun] += 1
-        return cls(
-            {name: max(sorted(counts), key=counts.__getitem__) for name, counts in votes.items()}, frozenset(surnames)
-        )
+        most = {name: max(sorted(counts), key=counts.__getitem__) for name, counts in votes.items()}
+        return cls(most, {name: frozenset(counts) for name, counts in votes.items()}, frozenset(surnames))
 
 
 def _told_noun(doc: Doc, span: TypedSpan) -> str:
@@ -117,8 +117,7 @@ def topic_of(
     he, she = (sum(said[one] for one in forms) for forms in (_MALE, _FEMALE))
     person = types["PERSON"] * 2 >= sum(types.values())
     pronouns = (_MALE if he > she else _FEMALE if she > he else frozenset[str]()) if person else _NEUTER
-    noun = kinds.noun.get(anchor, "")
-    return Topic(name, anchor, frozenset({noun} if noun else ()), pronouns)
+    return Topic(name, anchor, kinds.all_nouns.get(anchor, frozenset()), pronouns)
 
 
 class Reference:
@@ -139,10 +138,9 @@ class Reference:
         self.spans = {index: span for span in spans for index in range(span.start, span.end)}
         self._means: dict[int, tuple[int, int]] = {}  # by first token: the tokens that the topic's name replaces
         if topic is not None:
-            rivals: set[str] = set()
             leads = True
             for start, end in parsed.spans:
-                leads = self._read(parsed.doc, start, end, topic, rivals, leads)
+                leads = self._read(parsed.doc, start, end, topic, leads)
 
     def means_topic(self, token: Token) -> bool:
         """Whether a token stands for, or names, what the document is about."""
@@ -205,10 +203,10 @@ class Reference:
         found = (self.spans.get(token.i) for token in tokens)
         return any(span is not None and span.type not in _NO_NAMES for span in found)
 
-    def _read(self, doc: Doc, start: int, end: int, topic: Topic, rivals: set[str], leads: bool) -> bool:
-        """Note what one sentence's words stand for; give whether it goes on speaking of the topic.
+    def _read(self, doc: Doc, start: int, end: int, topic: Topic, leads: bool) -> bool:
+        """Note what one sentence's words stand for; give whether the topic is its subject.
 
-        `rivals` are other things of which it could speak, since the topic was last its subject.
+        A pronoun goes back to the subject of its own sentence, and opens it where the last one had the topic's subject.
         """
         subject = next((t for t in doc[start:end] if t.dep_ in SUBJECTS and t.head.dep_ == "ROOT"), None)
         own = False
@@ -219,29 +217,20 @@ class Reference:
                     self._means[self._from(doc, span)] = (self._from(doc, span), span.end)
                 own = own or token == subject
             elif token.lower_ in topic.pronouns and token.pos_ in ("PRON", "DET"):
-                followed = own or (leads and not rivals)
+                opens = subject is None or token.i <= subject.i
+                followed = own or (leads and opens)
                 if followed and not (token.lower_ == "it" and token.dep_ not in ("nsubj", "nsubjpass")):
                     self._means[token.i] = (token.i, token.i + 1)
                     own = own or token == subject
             elif self._is_class(token, topic):
                 self._means[token.i - 1] = (token.i - 1, token.i + 1)
                 own = own or token == subject
-            elif span is not None and token.i == span.start and not own and self._rivals(span, topic):
-                rivals.add(span.anchor)
-        if own:
-            rivals.clear()
         return own or (subject is None and leads)
 
     def _from(self, doc: Doc, span: TypedSpan) -> int:
         """The first token that a name's writing replaces: an article belongs to it."""
         before = span.start - 1
         return before if before >= 0 and doc[before].lower_ == "the" else span.start
-
-    def _rivals(self, span: TypedSpan, topic: Topic) -> bool:
-        """Whether a pronoun that may mean the topic may mean another thing as well."""
-        if topic.pronouns == _NEUTER:
-            return span.type in ("NAME", "ORG", "PRODUCT", "WORK_OF_ART", "FAC", "EVENT", "GPE", "LOC", "CONCEPT")
-        return span.type in ("PERSON", "NAME", "ORG")
 
     def _is_class(self, token: Token, topic: Topic) -> bool:
         """Whether "the spacecraft" means the topic."""

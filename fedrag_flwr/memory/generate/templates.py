@@ -25,6 +25,8 @@ _CUT_FROM = 18  # words behind the subject; what is not needed goes
 _NAMES = frozenset(("PERSON", "ORG", "GPE", "LOC", "FAC", "NAME", "EVENT", "WORK_OF_ART", "PRODUCT"))
 _PLACES = frozenset(("GPE", "LOC", "FAC"))
 _AT = words("in at near on")
+_RANKS = words("first second third last only")
+_WITH = words("with after under")  # a question may end with them where a person is asked for
 _TIMES = words("year month week day hour minute second decade century night")
 _MEASURED = words("diameter mass length height width depth radius area population temperature speed weight distance")
 _HOW = {"weigh": "How much", "cost": "How much", "last": "How long", "measure": "How large"}
@@ -72,6 +74,7 @@ class Templates:
             dates = [one for one in others if any(span.type in ("DATE", "YEAR") for span in self._facts(one))]
             if len(dates) < 2:  # of several, which one belongs to what?
                 yield from self._of_subject(clause)
+                yield from self._identity(clause)
                 yield from self._of_others(clause)
         if not any(token.lower_ in ("not", "or", "no") for token in sentence):
             for token in sentence:
@@ -132,7 +135,7 @@ class Templates:
     def _ranked(self, clause: Clause, attribute: Constituent, answer: str, type_: str) -> Iterator[Asked]:
         """ "X was the first spacecraft to orbit Y" gives "Which spacecraft was the first to orbit Y?"."""
         noun = attribute.head
-        ranked = [t for t in noun.lefts if t.tag_ == "JJS" or t.lower_ in ("first", "second", "third", "last", "only")]
+        ranked = [t for t in noun.lefts if t.tag_ == "JJS" or t.lower_ in _RANKS]
         plain = noun.pos_ == "NOUN" and noun.tag_ == "NN" and attribute.words[0].lower_ == "the"
         if not ranked or not plain or type_ == "PERSON" or any(t.dep_ == "compound" for t in noun.lefts):
             return
@@ -146,6 +149,31 @@ class Templates:
         rest = self._rest(clause, keep=False)
         if rest is not None and len(rest.split()) > 3:
             yield _asked(f"Which {noun.text} {_finite(clause)} {rest}", answer, type_, 1.0, "ranked")
+
+    def _identity(self, clause: Clause) -> Iterator[Asked]:
+        """ "The first administrator was T. Keith Glennan" gives "Who was the first administrator of NASA?"."""
+        own, topic = clause.subject, self.reference.topic
+        attribute = clause.of("attribute")
+        if clause.main or attribute is None or len(clause.auxiliaries) != 1 or own.head.tag_ != "NN":
+            return
+        found = self._named(attribute)
+        text = self.reference.write(own.tokens)
+        ranked = any(t.tag_ == "JJS" or t.lower_ in _RANKS for t in own.head.lefts)
+        if (
+            found is None
+            or found[3]
+            or not text
+            or own.tokens[0].lower_ != "the"
+            or not ranked
+            or len(clause.others) > 1
+        ):
+            return
+        if not self.reference.spans_names(own.tokens) and not any(self.reference.means_topic(t) for t in own.tokens):
+            if topic is None or len(own.tokens) != 3:
+                return
+            text = f"{text} of {topic.name}"
+        wh = "Who" if is_person(own.head.lemma_.lower()) or found[1] == "PERSON" else "What"
+        yield _asked(f"{wh} {clause.auxiliaries[0]} {text}", found[0], found[1], 1.0, "identity")
 
     # --- what, where, when, how much -------------------------------------------------------------
 
@@ -198,7 +226,14 @@ class Templates:
         wh = self._wh(span.type, kind, False, alone=span.end - span.start == 1, subject=False)
         if wh is None:
             return
-        asked_of = clause.lemma not in _NO_OBJECTS and (wh != "What" or clause.lemma in _DONE_TO_THINGS)
+        told = clause.lemma not in _NO_OBJECTS or (clause.lemma in ("take", "use", "carry") and wh.startswith("Which"))
+        if span.type in _PLACES and any(char.isdigit() for char in text):
+            return  # "6.4 Earth days"
+        if span.type == "PERSON" and clause.lemma in ("publish", "write", "release", "produce", "compose", "record"):
+            return
+        asked_of = told and (wh != "What" or clause.lemma in _DONE_TO_THINGS)
+        if one.role == "prep" and prep in _WITH and span.type == "PERSON" and len(text.split()) > 1:
+            yield from self._gap(clause, subject, one, "Who", text, span.type, 0.9, "with", stranded=prep)
         if one.role == "object" and asked_of:
             yield from self._gap(clause, subject, one, wh, text, span.type, 0.9, "object")
 
@@ -337,9 +372,10 @@ class Templates:
         score: float,
         template: str,
         kind: str = "single",
+        stranded: str = "",
     ) -> Iterator[Asked]:
         """The question with a constituent's place left open."""
-        rest = self._rest(clause, gone=one)
+        rest = self._rest(clause, gone=one, instead=stranded)
         if rest is None:
             return
         bare = not rest and len(subject.split()) + len(clause.main.split()) < 3 and clause.lemma in ("be", "work", "go")
@@ -365,11 +401,15 @@ class Templates:
         named = self._named(clause.subject)
         return named[1] if named is not None and not named[3] else ""
 
-    def _rest(self, clause: Clause, gone: Constituent | None = None, *, keep: bool = True) -> str | None:
+    def _rest(
+        self, clause: Clause, gone: Constituent | None = None, *, instead: str = "", keep: bool = True
+    ) -> str | None:
         """The other constituents in their order, the last ones left out where the question grows long."""
         pieces: list[tuple[Constituent, str]] = []
         for one in clause.others:
             if one is gone:
+                if instead:
+                    pieces.append((one, instead))
                 continue
             needed = one.role in ("object", "attribute", "complement") or one is clause.others[0]
             text = self.reference.write(one.tokens, keep=keep)
@@ -404,7 +444,7 @@ class Templates:
 
     def _is_whole(self, one: Constituent, span: TypedSpan) -> bool:
         """Whether a fact is all of a constituent, but for an article or the noun that says what it is."""
-        beside = [t for t in one.words if not span.start <= t.i < span.end]
+        beside = [t for t in one.words if not span.start <= t.i < span.end and t.i not in self._after(one, span)]
         allowed = all(
             t.i < span.start
             and (t.pos_ in ("DET", "NOUN") or t.lower_ in ("about", "around", "approximately", "nearly"))
@@ -413,7 +453,16 @@ class Templates:
         nouns = [t for t in beside if t.pos_ == "NOUN"]
         return allowed and (not nouns or (len(nouns) == 1 and nouns[0].i == span.start - 1 and nouns[0].tag_ == "NN"))
 
+    def _after(self, one: Constituent, span: TypedSpan) -> dict[int, str]:
+        """The class noun behind a name ("the Skylab space station"), by token."""
+        tokens = [t for t in one.words if t.i >= span.end]
+        plain = tokens and tokens[-1] == one.head and all(t.pos_ == "NOUN" for t in tokens)
+        whole = plain and tokens[0].i == span.end and len(tokens) < 3 and one.head.tag_ == "NN"
+        return {t.i: t.text for t in tokens} if whole else {}
+
     def _kind(self, one: Constituent, span: TypedSpan) -> str:
+        if after := self._after(one, span):
+            return " ".join(after.values())
         before = [t for t in one.words if t.i == span.start - 1 and t.pos_ == "NOUN"]
         return before[0].lemma_.lower() if before else self.kinds.noun.get(span.anchor, "")
 
