@@ -223,7 +223,7 @@ class Templates:
             alone = replace(clause, others=elsewhere)
             yield from self._gap(alone, subject, one, "Where", text, span.type, 1.0, "place")
             return
-        wh = self._wh(span.type, kind, False, alone=span.end - span.start == 1, subject=False)
+        wh = self._wh(self._typed(span, text), kind, False, alone=span.end - span.start == 1, subject=False)
         if wh is None:
             return
         told = clause.lemma not in _NO_OBJECTS or (clause.lemma in ("take", "use", "carry") and wh.startswith("Which"))
@@ -500,7 +500,7 @@ class Templates:
 
     def _wh(self, type_: str, kind: str, plural: bool, *, alone: bool = False, subject: bool = True) -> str | None:
         """The words that ask for a name of a type."""
-        if type_ == "PERSON":
+        if type_ == "PERSON" and (not kind or is_person(kind)):
             return "Who"
         if kind and not plural:
             return f"Which {kind}"

@@ -85,6 +85,18 @@ def pairs(title: str, text: str) -> set[tuple[str, str]]:
             "1937",
         ),
         (
+            "NASA",
+            "NASA is the space agency of the United States. The first administrator was T. Keith Glennan.",
+            "Who was the first administrator of NASA?",
+            "T. Keith Glennan",
+        ),
+        (
+            "Saturn V",
+            "Saturn V was a rocket of NASA. Its last flight put the Skylab space station into orbit.",
+            "Which space station did Saturn V's last flight put into orbit?",
+            "Skylab",
+        ),
+        (
             "Voyager 1",
             "Voyager 1 is a space probe of NASA.",
             "What is Voyager 1?",
