@@ -1,4 +1,4 @@
-"""English verb and noun forms that questions need: past, participle, third person, plural and singular."""
+"""English verb and noun forms that questions need: past, participle, third person and plural."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ _IRREGULAR_PLURALS = {
     "supernova": "supernovae",
     "nova": "novae",
 }
-_IRREGULAR_SINGULARS = {plural: singular for singular, plural in _IRREGULAR_PLURALS.items()}
 _VOWELS = "aeiou"
 
 
@@ -95,24 +94,6 @@ def plural(noun: str) -> str:
     if noun.endswith(("s", "x", "z", "ch", "sh", "o")) and not noun.endswith("io"):
         return noun + "es"
     return noun + "s"
-
-
-def singular(noun: str) -> str:
-    """Undo :func:`plural` where the form allows it ("galaxies" -> "galaxy")."""
-    if noun in _IRREGULAR_SINGULARS:
-        return _IRREGULAR_SINGULARS[noun]
-    if noun.endswith("ies") and len(noun) > 4:
-        return noun[:-3] + "y"
-    if noun.endswith(("ses", "xes", "zes", "ches", "shes")) and len(noun) > 4:
-        return noun[:-2]
-    if noun.endswith("s") and not noun.endswith(("ss", "us", "is")):
-        return noun[:-1]
-    return noun
-
-
-def article(phrase: str) -> str:
-    """Choose "a" or "an" for a phrase by its first letter."""
-    return "an" if phrase[:1].lower() in _VOWELS else "a"
 
 
 def _regular_past(lemma: str) -> str:
