@@ -4,16 +4,37 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from fedrag_flwr.evaluation.measures import comparable, contenders, label, number, points, seconds
-from fedrag_flwr.evaluation.page import grids
-from fedrag_flwr.evaluation.page.charts import Dot, histograms, scatter
-from fedrag_flwr.evaluation.page.embed import embed
-from fedrag_flwr.evaluation.page.grids import path_stacks, traffic, used_paths
+from fedrag_flwr.answering.explain import marked
+from fedrag_flwr.evaluation import charts, table
+from fedrag_flwr.evaluation.measures import comparable, points, seconds
+from fedrag_flwr.evaluation.page import PAGE, SCRIPT, STYLE
 from fedrag_flwr.evaluation.rows import AnswerRow
-from fedrag_flwr.evaluation.scoring import SystemResult
 from fedrag_flwr.evaluation.summary import Summary
+from fedrag_flwr.path_drawing import drawn
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+    from pandas import DataFrame
+
+_BUDGET = 550_000  # characters of the list of answers; keeps the page under 1 MB
+_MARKUP = 400  # of an answer, about
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuestion:
+    """One question as the page lists it: who was right, and all systems' answers."""
+
+    outcome: str
+    rows: tuple[AnswerRow, ...]
+
+    @property
+    def first(self) -> AnswerRow:
+        """Where the question itself stands."""
+        return self.rows[0]
 
 
 def render_report(summary: Summary, rows: Sequence[AnswerRow], *, title: str = "") -> str:
@@ -26,94 +47,79 @@ def render_report(summary: Summary, rows: Sequence[AnswerRow], *, title: str = "
     title
         A name for the run, shown in the heading.
     """
-    from jinja2 import DictLoader, Environment, StrictUndefined
+    from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    from fedrag_flwr.evaluation.page.script import SCRIPT
-    from fedrag_flwr.evaluation.page.style import STYLE
-    from fedrag_flwr.evaluation.page.template import PARTS
-
-    environment = Environment(
-        loader=DictLoader(PARTS), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     systems = summary.systems
-    fair = comparable(systems)
-    used = used_paths(systems)
-    bins, bin_ticks = histograms(_latencies(systems, rows), used)
-    embedded, shown = embed(rows, list(systems))
-    asked = len({row.asked for row in rows})
-    return environment.get_template("page").render(
+    return environment.from_string(PAGE).render(
         title=title,
         summary=summary,
         systems=systems,
         took=seconds(summary.manifest.seconds),
-        questions=max((result.n for result in systems.values()), default=0),
-        comparable=fair,
-        highlights=_highlights(contenders(systems)) if fair else [],
+        asked=len({row.asked for row in rows}) or max((result.n for result in systems.values()), default=0),
+        comparable=comparable(systems),
         bounds=[name for name, result in systems.items() if result.upper_bound],
-        quality=grids.quality(systems),
-        cost=grids.cost(systems),
-        plane=scatter(_dots(systems), ranked=fair),
+        quality=_html(table.quality(systems), "Answer quality in points, means over devices; latency per answer"),
+        intervals=_html(table.intervals(systems), "ACC with intervals, and the paired difference to the best system"),
+        by_path=_html(table.by_path(systems), "What each path answers (FD-RAG table 2)"),
+        declined=_html(table.declined(systems), "Share of questions that a system declined, in %"),
+        kinds=_html(table.kinds(systems), "ACC by kind of question, in points"),
+        by_device=_html(table.by_device(summary.devices, systems), "ACC by device, in points"),
+        costs=_html(
+            table.costs(systems),
+            "Model calls and tokens per answer; messages and bytes of the whole run, where what several systems share "
+            "alike is sent once and counted at the first of them",
+        ),
+        builds=_html(table.builds(summary.devices), "What each device's memory cost to build"),
+        traffic=_html(table.traffic(systems), "Traffic by phase"),
+        plane=Markup(charts.plane(systems)),
+        shares=Markup(charts.shares(systems)),
+        latencies=Markup(charts.latencies(list(systems), rows)),
         unmeasured=[name for name, result in systems.items() if result.latency_s.mean is None],
         replayed={name: points(result.replayed) for name, result in systems.items() if result.replayed},
         lost={name: result.missing_devices for name, result in systems.items() if result.missing_devices},
-        paths=used,
-        path_stacks=path_stacks(systems, used),
-        path_grid=grids.path_grid(systems),
-        histograms=bins,
-        histogram_ticks=bin_ticks,
-        abstention=grids.abstention(systems),
-        kinds=grids.kinds(systems),
-        devices=grids.devices(summary.devices, systems),
-        builds=grids.builds(summary.devices),
-        traffic=traffic(systems),
-        shown=shown,
-        asked=asked,
-        embedded=embedded,
+        questions=_listed(rows),
+        verdict=_verdict,
+        mark=lambda row: {"right": "✓", "wrong": "✗"}.get(_verdict(row), "–"),
+        marked=marked,
+        seconds=seconds,
+        path_text=drawn,
         style=Markup(STYLE),
         script=Markup(SCRIPT),
         script_hash=base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode(),
     )
 
 
-def _highlights(systems: Mapping[str, SystemResult]) -> list[tuple[str, str, str]]:
-    """Pick what a reader asks first: who is right most often, who is fastest, who abstains when it should."""
-    found = []
-    top = max(systems, key=lambda name: systems[name].acc)
-    interval = systems[top].intervals.get("ACC")
-    note = f"95% interval {points(interval.low)} to {points(interval.high)}" if interval else ""
-    found.append(("Most accurate", top, f"ACC {points(systems[top].acc)}" + (f", {note}" if note else "")))
-    timed = {name: r.latency_s.mean for name, r in systems.items() if r.latency_s.mean is not None}
-    if timed:
-        fastest = min(timed, key=lambda name: timed[name])
-        p95 = systems[fastest].latency_s.p95
-        found.append(("Fastest", fastest, f"{seconds(timed[fastest])} on average, p95 {seconds(p95)}"))
-    asked = {name: r.llm_calls for name, r in systems.items() if r.answered}
-    if asked:
-        fewest = min(asked, key=lambda name: asked[name])
-        found.append(("Fewest LLM calls", fewest, f"{number(asked[fewest])} per answer"))
-    return found
+def _html(frame: DataFrame, caption: str) -> Markup:
+    from markupsafe import Markup, escape
+    from pandas import option_context
+
+    with option_context("display.max_colwidth", None):
+        text = frame.to_html(border=0, index_names=False, max_rows=None)
+    return Markup('<div class="scroll">{}</div>').format(
+        Markup(text.replace("<thead>", f"<caption>{escape(caption)}</caption><thead>", 1))
+    )
 
 
-def _dots(systems: Mapping[str, SystemResult]) -> list[Dot]:
-    return [
-        Dot(
-            label(name, result),
-            result.latency_s.mean,
-            result.acc,
-            interval.low if interval else result.acc,
-            interval.high if interval else result.acc,
-            result.upper_bound,
-        )
-        for name, result in systems.items()
-        for interval in [result.intervals.get("ACC")]
-        if result.latency_s.mean is not None
-    ]
-
-
-def _latencies(systems: Iterable[str], rows: Iterable[AnswerRow]) -> dict[str, dict[str, list[float]]]:
-    found: dict[str, dict[str, list[float]]] = {name: {} for name in systems}
+def _listed(rows: Sequence[AnswerRow]) -> list[AskedQuestion]:
+    """The questions with all systems' answers, as many as the page has room for."""
+    asked: dict[tuple[str, ...], list[AnswerRow]] = {}
     for row in rows:
-        if row.answer is not None and not row.cost.replayed and row.system in found:
-            found[row.system].setdefault(row.path, []).append(row.cost.seconds)
+        asked.setdefault(row.asked, []).append(row)
+    found, left = [], _BUDGET
+    for own in asked.values():
+        texts = (text for row in own for text in (row.answer or "", row.explanation, row.told, *row.evidence))
+        left -= sum(map(len, texts)) + _MARKUP * len(own)
+        if left < 0:
+            break
+        right = sum(row.right for row in own)
+        outcome = "all" if right == len(own) else "differ" if right else "none"
+        found.append(AskedQuestion(outcome, tuple(own)))
     return found
+
+
+def _verdict(row: AnswerRow) -> str:
+    if row.right:
+        return "right"
+    return "none" if row.answer is None or row.path == "abstained" else "wrong"

@@ -1,87 +1,194 @@
-"""Tables of a run for the terminal."""
+"""Tables of a run as frames of text, the best value of a column starred, for pages and the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fedrag_flwr.evaluation.measures import COST, NONE, QUALITY, Measure, comparable, label, leaders, points
+from fedrag_flwr.evaluation.measures import (
+    COST,
+    NONE,
+    QUALITY,
+    Measure,
+    comparable,
+    contenders,
+    label,
+    leaders,
+    number,
+    points,
+    seconds,
+    signed_points,
+    size,
+)
 from fedrag_flwr.evaluation.scoring import SystemResult, kind_sizes
-from fedrag_flwr.evaluation.summary import Summary
+from fedrag_flwr.evaluation.summary import DeviceSummary, Summary
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
     from rich.table import Table
 
 _BEST = "* best in its column"
 _NO_BEST = "no best is marked: not all systems were asked the same questions"
+Systems = Mapping[str, SystemResult]
+Values = Sequence[float | None]
 
 
 def quality_table(summary: Summary) -> Table:
-    """Make the table of answer quality and latency, systems as rows; the best value of a column is bold and starred."""
-    return _systems_table("Answers", QUALITY, summary)
+    """Make the terminal's table of answer quality and latency, systems as rows."""
+    return _printed("Answers", quality(summary.systems), summary.systems)
 
 
 def cost_table(summary: Summary) -> Table:
-    """Make the table of model calls, tokens, traffic and memory, systems as rows."""
-    return _systems_table("Cost", COST, summary)
+    """Make the terminal's table of model calls, tokens, traffic and memory, systems as rows."""
+    return _printed("Cost", costs(summary.systems), summary.systems)
 
 
 def kinds_table(summary: Summary) -> Table:
-    """Make the table of ACC by kind of question, systems as rows, with the number of questions of each kind."""
-    sizes = kind_sizes(summary.systems.values())
-    headings = [kind if n is None else f"{kind} ({n})" for kind, n in sizes.items()]
-    columns = [
-        _Column(
-            heading, points, [r.kinds[kind].acc if kind in r.kinds else None for r in summary.systems.values()], True
-        )
-        for heading, kind in zip(headings, sizes, strict=True)
-    ]
-    return _table("ACC by kind", columns, summary.systems)
+    """Make the terminal's table of ACC by kind of question, systems as rows."""
+    return _printed("ACC by kind", kinds(summary.systems), summary.systems)
 
 
-def _systems_table(title: str, measures: Sequence[Measure], summary: Summary) -> Table:
-    columns = [
-        _Column(one.heading, one.show, [one.value(r) for r in summary.systems.values()], one.higher_is_better)
-        for one in measures
-        if one.heading != "Missing" or any(result.missing for result in summary.systems.values())
-    ]
-    return _table(title, columns, summary.systems)
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """A heading, and one value of each system."""
-
-    heading: str
-    show: Callable[[float | None], str]
-    values: Sequence[float | None]
-    higher_is_better: bool | None
-
-
-def _table(title: str, columns: Sequence[_Column], systems: Mapping[str, SystemResult]) -> Table:
+def _printed(title: str, frame: DataFrame, systems: Systems) -> Table:
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     caption = _BEST if comparable(systems) else _NO_BEST
     table = Table(title=title, title_justify="left", caption=caption, caption_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("System", overflow="fold")
-    for column in columns:
-        table.add_column(_literal(column.heading), justify="right")
-    starred = [leaders(systems, column.values, column.higher_is_better) for column in columns]
-    for row, (name, result) in enumerate(systems.items()):
-        cells = (
-            _cell(column.show(column.values[row]), name in best) for column, best in zip(columns, starred, strict=True)
-        )
-        table.add_row(_literal(label(name, result)), *cells)
+    for heading in frame.columns:
+        table.add_column(Text(str(heading)), justify="right")
+    for name, *cells in frame.itertuples(name=None):
+        table.add_row(Text(str(name)), *(Text(cell, "bold" if cell.endswith("*") else "") for cell in cells))
     return table
 
 
-def _cell(text: str, best: bool) -> str:
-    return f"[bold]{text}*[/bold]" if best else f"{text} " if text != NONE else text
+def quality(systems: Systems) -> DataFrame:
+    """Answer quality in points (means over devices) and latency per answer."""
+    return _measured(
+        [one for one in QUALITY if one.heading != "Missing" or any(r.missing for r in systems.values())], systems
+    )
 
 
-def _literal(text: str) -> str:
-    from rich.markup import escape
+def costs(systems: Systems) -> DataFrame:
+    """Model calls and tokens per answer; messages and bytes of the whole run."""
+    return _measured(COST, systems)
 
-    return escape(text)
+
+def _measured(measures: Sequence[Measure], systems: Systems) -> DataFrame:
+    columns = {
+        one.heading: _starred(systems, [one.value(r) for r in systems.values()], one.show, one.higher_is_better)
+        for one in measures
+    }
+    return _frame(columns, _labels(systems), "System")
+
+
+def intervals(systems: Systems) -> DataFrame:
+    """ACC with its 95 % interval, and the paired difference to the best system where all can be compared."""
+    columns: dict[str, list[str]] = {"ACC 95%": []}
+    top = max(contenders(systems), key=lambda name: systems[name].acc) if comparable(systems) else None
+    for result in systems.values():
+        found = result.intervals.get("ACC")
+        columns["ACC 95%"].append(f"{points(found.low)} to {points(found.high)}" if found else NONE)
+        if top is not None:
+            less = result.versus.get(top)
+            told = (
+                f"{signed_points(less.value)} ({signed_points(less.low)} to {signed_points(less.high)})"
+                if less
+                else NONE
+            )
+            columns.setdefault(f"vs {top}", []).append(told)
+    return _frame(columns, _labels(systems), "System")
+
+
+def kinds(systems: Systems) -> DataFrame:
+    """ACC by kind of question, with the number of questions of each kind where all systems agree on it."""
+    columns = {}
+    for kind, n in kind_sizes(systems.values()).items():
+        values = [r.kinds[kind].acc if kind in r.kinds else None for r in systems.values()]
+        columns[kind if n is None else f"{kind} ({n})"] = _starred(systems, values, points, True)
+    return _frame(columns, _labels(systems), "System")
+
+
+def by_device(devices: Mapping[str, DeviceSummary], systems: Systems) -> DataFrame:
+    """ACC of each system at each device."""
+    asked = {name: device for name, device in devices.items() if device.acc}
+    rows = [
+        [number(device.documents), *_starred(systems, [device.acc.get(name) for name in systems], points, True)]
+        for device in asked.values()
+    ]
+    headings = ["Documents", *_labels(systems)]
+    columns = {heading: [row[place] for row in rows] for place, heading in enumerate(headings)}
+    return _frame(columns, list(asked), "Device")
+
+
+def by_path(systems: Systems) -> DataFrame:
+    """What each path answers: conditional ACC and F1, and mean measured latency (FD-RAG table 2)."""
+    groups = [(name, r, path, group) for name, r in systems.items() for path, group in r.by_path.items()]
+    columns = {
+        "Path": [path for _, _, path, _ in groups],
+        "Answers": [number(group.n) for *_, group in groups],
+        "Share": [points(group.n / max(1, r.n)) for _, r, _, group in groups],
+        "ACC": [points(group.acc) for *_, group in groups],
+        "F1": [points(group.f1) for *_, group in groups],
+        "Mean latency": [seconds(group.seconds) for *_, group in groups],
+    }
+    return _frame(columns, [name for name, *_ in groups], "System")
+
+
+def declined(systems: Systems) -> DataFrame:
+    """The share of questions that each system declined, in per cent, of those with an answer and those without."""
+    columns = {
+        "Unanswerable, more is better": [points(r.unanswerable_abstained) for r in systems.values()],
+        "Answerable, fewer is better": [points(r.answerable_abstained) for r in systems.values()],
+    }
+    return _frame(columns, _labels(systems), "System")
+
+
+def builds(devices: Mapping[str, DeviceSummary]) -> DataFrame:
+    """What each device's memory cost to build."""
+    built = {name: one for name, one in devices.items() if one.documents or one.build_seconds}
+    columns = {
+        "Build time": [seconds(one.build_seconds) + " (part replayed)" * one.replayed for one in built.values()],
+        "Documents": [
+            number(one.documents) + (f", {one.failed} failed" if one.failed else "") for one in built.values()
+        ],
+        "Sentences": [number(one.sentences) for one in built.values()],
+        "Hyperedges": [number(one.hyperedges) for one in built.values()],
+        "Memories": [number(one.items) for one in built.values()],
+        "Tokens per 1,000": [number(one.tokens_per_kilotoken) for one in built.values()],
+        "LLM calls": [number(one.llm_calls) for one in built.values()],
+        "Peak memory": [size(one.peak_rss_mb * 1e6 or None) for one in built.values()],
+    }
+    return _frame(columns, list(built), "Device")
+
+
+def traffic(systems: Systems) -> DataFrame:
+    """Bytes, messages and the server's seconds of waiting by phase."""
+    phases = [(name, phase, sent) for name, r in systems.items() for phase, sent in r.by_phase.items()]
+    columns = {
+        "Phase": [phase for _, phase, _ in phases],
+        "Up": [size(sent.bytes_up) for *_, sent in phases],
+        "Down": [size(sent.bytes_down) for *_, sent in phases],
+        "Messages": [number(sent.messages) for *_, sent in phases],
+        "Waited": [seconds(sent.seconds or None) for *_, sent in phases],
+    }
+    return _frame(columns, [name for name, *_ in phases], "System")
+
+
+def _starred(
+    systems: Systems, values: Values, show: Callable[[float | None], str], higher_is_better: bool | None
+) -> list[str]:
+    """A column's cells; the best is starred, where there is something to choose and systems can be compared."""
+    best = leaders(systems, values, higher_is_better)
+    return [f"{show(value)}{'*' if name in best else ''}" for name, value in zip(systems, values, strict=True)]
+
+
+def _labels(systems: Systems) -> list[str]:
+    return [label(name, result) for name, result in systems.items()]
+
+
+def _frame(columns: Mapping[str, Sequence[str]], names: Sequence[str], what: str) -> DataFrame:
+    from pandas import DataFrame
+
+    return DataFrame({what: list(names), **columns}, dtype=object).set_index(what)

@@ -25,8 +25,8 @@ from fedrag_flwr.device.views import (
     view_memories,
     view_memory,
 )
-from fedrag_flwr.evaluation.page.charts import PATH_PICTURE
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.path_drawing import PATH_PICTURE
 from fedrag_flwr.service.accounting import SharedView, view_shared
 from fedrag_flwr.settings import Settings
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 FLOOR = "plain"
 FIVE, EIGHT = 5, 8
 BINS = 10
+NEAR = 0.8
 LEVELS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6)  # of confidence, whose cost a table shows
 QUICK_QUESTIONS, QUICK_BESIDE = 2, 1
 VERDICTS = ("right", "wrong", "declined")
@@ -78,16 +79,26 @@ def ask_set(name: str, asked: AnswerSet, systems: Sequence[str], settings: Setti
     """Ask all systems the questions of a set that they were not asked yet; give a row of each."""
     questions = asked.together().questions
     bench.tell(f"{name}: {len(questions)} questions; documents are read")
-    found = []
+    found: list[Row] = []
     with open_set(asked, settings) as device:
         rows = bench.rows("rows", device.models.generator_id, str(settings.digest()))
         engines = {system: _engine(device, SYSTEMS[system][1], settings) for system in systems}
+        nearest = nearest_memories(device, questions)
         for turn, gold in enumerate(questions):
             for system in order_of(list(systems), turn):
-                found.append(_row(name, system, engines[system], gold, rows, bench))
+                found.append({**_row(name, system, engines[system], gold, rows, bench), "nearest": nearest[turn]})
             if turn % 10 == 9:
                 bench.tell(f"{name}: {turn + 1} of {len(questions)}")
     return found
+
+
+def nearest_memories(device: EdgeDevice, questions: Sequence[GoldQuestion]) -> list[float]:
+    """The cosine of each question to the nearest memory question (FD-RAG fig. 5); -1 where there is no memory."""
+    memories = [item.embedding for item in device.store.items()]
+    if not memories:
+        return [-1.0] * len(questions)
+    asked = device.models.encoder.encode([one.text for one in questions])
+    return [round(float(one), 4) for one in (asked @ np.stack(memories).T).max(axis=1)]
 
 
 def _engine(device: EdgeDevice, changes: Mapping[str, Plain], settings: Settings) -> Engine:
@@ -149,6 +160,7 @@ def report(bench: Bench, found: Sequence[Row], systems: Sequence[str]) -> None:
     bench.table("answers", answer_table(rows))
     bench.table("kinds", kind_table(rows), "Right / wrong / declined by kind of question")
     bench.table("ranking", ranking_table(rows), "Gold documents that the ranking finds")
+    bench.table("nearest", nearest_table(rows), "Cosine of questions to the nearest memory question")
     for system in systems:
         if system != FLOOR:
             bins = reliability(rows[rows["system"] == system])
@@ -212,6 +224,16 @@ def ranking_table(rows: DataFrame) -> DataFrame:
         **{"n": ("id", "size"), "R@5": ("found five", "mean"), "all gold at 8": ("found all", "mean")}
     )
     found[["R@5", "all gold at 8"]] = (100 * found[["R@5", "all gold at 8"]]).round(1)
+    return found.reset_index()
+
+
+def nearest_table(rows: DataFrame) -> DataFrame:
+    """How near questions come to memories, by set: quantiles, and the share above 0.8."""
+    own = rows.drop_duplicates(["set", "id"]).groupby("set", sort=False)["nearest"]
+    found = own.agg(
+        **{f"{level} %": lambda near, level=level: near.quantile(level / 100) for level in (10, 50, 90)}
+    ).round(3)
+    found["above 0.8, %"] = (100 * own.apply(lambda near: (near > NEAR).mean())).round()
     return found.reset_index()
 
 
