@@ -26,7 +26,7 @@ test: install           ## pass the tests
 	$(BIN)/mypy
 	$(PYTEST)
 
-test-slow: install      ## the longest tests: killed and resumed runs, Table 1 in small, an enclave's limits, another's retrieval on its own data
+test-slow: install      ## the longest tests: killed and resumed runs, an enclave's limits, another's retrieval on its own data
 	$(PYTEST) -m slow
 
 install: $(VENV)/.ready ## make the environment

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
@@ -26,6 +27,7 @@ COLOURS = {
     "abstained": "#8a93a3",
     MISSING: "#b3261e",
 }
+_ROOM = 32  # characters of a name
 _FLOOR = 1e-4  # seconds; a log axis has no zero
 Systems = Mapping[str, SystemResult]
 
@@ -51,7 +53,7 @@ def drawn(told: str, height: float) -> Iterator[tuple[Axes, Figure]]:
         yield axes, made
         file = io.StringIO()
         canvas.savefig(file, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
-    svg = file.getvalue()
+    svg = re.sub(r'<g id="[^"]*"', "<g", file.getvalue())  # three figures on one page would share these
     made.svg = svg[svg.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{escape(told)}" ', 1)
 
 
@@ -67,10 +69,11 @@ def plane(systems: Systems) -> str:
     with drawn("ACC over mean latency of each system", 4.5) as (axes, made):
         for name, (x, acc) in dots.items():
             found = systems[name].intervals.get("ACC")
-            spread = [[acc - 100 * found.low], [100 * found.high - acc]] if found else None
+            low, high = (100 * found.low, 100 * found.high) if found else (acc, acc)
+            spread = [[max(acc - low, 0.0)], [max(high - acc, 0.0)]]
             best = name in front and comparable(systems)
             axes.errorbar(max(x, _FLOOR), acc, spread, fmt="o" if best else "s", color="#0e7c74" if best else "#55627a")
-            axes.annotate(label(name, systems[name]), (max(x, _FLOOR), acc), (6, 4), textcoords="offset points")
+            axes.annotate(_short(label(name, systems[name])), (max(x, _FLOOR), acc), (6, 4), textcoords="offset points")
         if comparable(systems):
             axes.plot([max(dots[name][0], _FLOOR) for name in front], [dots[name][1] for name in front], "--", lw=1)
         axes.set(xscale="log", xlabel="mean seconds per answer", ylabel="ACC, per cent")
@@ -94,9 +97,9 @@ def shares(systems: Systems) -> str:
         left = np.zeros(len(found))
         for path in used_paths(systems):
             widths = np.array([100 * told.get(path, 0.0) for told in found.values()])
-            axes.barh(range(len(found)), widths, left=left, label=path, color=COLOURS.get(path, "#c0c6d0"))
+            axes.barh(range(len(found)), widths, left=left, label=_short(path), color=COLOURS.get(path, "#c0c6d0"))
             left += widths
-        axes.set_yticks(range(len(found)), list(found))
+        axes.set_yticks(range(len(found)), [_short(name) for name in found])
         axes.invert_yaxis()
         axes.set(xlabel="per cent of questions", xlim=(0, 100))
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=6, frameon=False)
@@ -121,7 +124,7 @@ def latencies(systems: Sequence[str], rows: Sequence[AnswerRow]) -> str:
         return ""
     with drawn("Measured latency of each system", 0.8 + 0.35 * len(timed)) as (axes, made):
         axes.boxplot(list(timed.values()), vert=False, whis=(5, 95), showfliers=False)
-        told = [f"{name}, median {seconds(float(np.median(times)))}" for name, times in timed.items()]
+        told = [f"{_short(name)}, median {seconds(float(np.median(times)))}" for name, times in timed.items()]
         axes.set_yticks(range(1, len(timed) + 1), told)
         axes.invert_yaxis()
         axes.set(xscale="log", xlabel="seconds per answer; boxes hold the middle half, whiskers 5 to 95 %")
@@ -130,3 +133,8 @@ def latencies(systems: Sequence[str], rows: Sequence[AnswerRow]) -> str:
 
 def _measured(row: AnswerRow) -> bool:
     return row.answer is not None and not row.cost.replayed
+
+
+def _short(name: str) -> str:
+    """A name as a figure has room for it."""
+    return name if len(name) <= _ROOM else f"{name[: _ROOM - 1]}…"

@@ -229,12 +229,15 @@ def ranking_table(rows: DataFrame) -> DataFrame:
 
 def nearest_table(rows: DataFrame) -> DataFrame:
     """How near questions come to memories, by set: quantiles, and the share above 0.8."""
-    own = rows.drop_duplicates(["set", "id"]).groupby("set", sort=False)["nearest"]
-    found = own.agg(
-        **{f"{level} %": lambda near, level=level: near.quantile(level / 100) for level in (10, 50, 90)}
-    ).round(3)
-    found["above 0.8, %"] = (100 * own.apply(lambda near: (near > NEAR).mean())).round()
-    return found.reset_index()
+    from pandas import DataFrame
+
+    lines = []
+    for (name,), own in groups(rows.drop_duplicates(["set", "id"]), "set"):
+        near = own["nearest"].to_numpy(dtype=np.float64)
+        line: dict[str, object] = {"set": name, "n": len(near)}
+        line |= {f"{level} %": round(float(np.percentile(near, level)), 3) for level in (10, 50, 90)}
+        lines.append(line | {f"above {NEAR}, %": round(100 * float(np.mean(near > NEAR)))})
+    return DataFrame(lines)
 
 
 def reliability(rows: DataFrame) -> DataFrame:
