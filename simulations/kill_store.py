@@ -24,7 +24,7 @@ import numpy as np
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.memory.store.imports import BANK_VERSION
+from fedrag_flwr.memory.store.imports import SHARED_VERSION
 from simulations.fixtures.kill_world import (
     SETTINGS,
     assert_whole,
@@ -182,7 +182,7 @@ def _compare(device: EdgeDevice, twin: Twin, phase: str, begun: int) -> bool:
     device.store.verify()
     assert_whole(device.store)
     built = next(e for e in (begun, begun - 1) if _texts(device.store) == _expected(e))
-    imported = int(device.store.meta(BANK_VERSION) or 0)
+    imported = int(device.store.meta(SHARED_VERSION) or 0)
     assert built - 1 <= imported <= built
     twin.follow(built, imported)
     assert contents(device.store) == contents(twin.device.store)

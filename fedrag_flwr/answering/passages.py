@@ -8,7 +8,7 @@ from typing import Protocol
 
 from fedrag_flwr.answering.windows import RankedText, choose
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.memory.store.queries import missing
+from fedrag_flwr.memory.store.change import missing
 from fedrag_flwr.records import ChosenPath, EvidenceUnit, Granularity, Vector
 from fedrag_flwr.retrieval import Ranking
 

@@ -36,7 +36,7 @@ from fedrag_flwr.errors import StoreError
 from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.database import FILE
-from fedrag_flwr.memory.store.delivered import DeliveredAnswers
+from fedrag_flwr.memory.store.outbox import DeliveredAnswers
 from fedrag_flwr.nodes import Node
 from fedrag_flwr.path_drawing import drawn
 from fedrag_flwr.places import fedrag_home

@@ -13,7 +13,7 @@ from fedrag_flwr.device.device_graph import DeviceGraph
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.generate.generation import MemoryGenerator
-from fedrag_flwr.memory.store import MemoryStore, people
+from fedrag_flwr.memory.store import MemoryStore, carry_over
 from fedrag_flwr.memory.store.database import write_lock
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.records import BuildReport, Progress
@@ -65,7 +65,7 @@ class DeviceBuilds:
         """As `EdgeDevice.build`."""
         directory = self.store.database.directory
         with write_lock(directory, math.inf, _LOCK):  # two at a time would add a document twice
-            people.unpack(directory, self.store.database)
+            carry_over.unpack(directory, self.store.database)
             reading = self._read(empty)
             plan = BuildPlan.of(self.settings, memories, self.models.generator_id)
             report = self._builder().build(reading, plan, progress)
@@ -120,7 +120,7 @@ def forget_memory(root: Path, sources: SourceSet, *, empty: bool) -> None:
         sources.read(may_be_empty=lambda _: empty)
     finally:
         sources.close()
-    MemoryStore.erase(root, first=people.pack)
+    MemoryStore.erase(root, first=carry_over.pack)
     _drop_torn_names(root)
 
 

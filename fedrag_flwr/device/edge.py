@@ -26,8 +26,7 @@ from fedrag_flwr.exchange.device import Callbacks, SealedExchange
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.memory.generate.rules import RuleGenerator
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.memory.store.delivered import DeliveredAnswers
-from fedrag_flwr.memory.store.outbox import Outbox
+from fedrag_flwr.memory.store.outbox import DeliveredAnswers, Outbox
 from fedrag_flwr.models.base import Heard
 from fedrag_flwr.overlay.peer import DeviceWalks
 from fedrag_flwr.places import valid_name

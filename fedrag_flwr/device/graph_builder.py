@@ -18,8 +18,8 @@ from fedrag_flwr.knowledge_graph.resolution import Floats
 from fedrag_flwr.knowledge_graph.statements import Statement, statements_of
 from fedrag_flwr.knowledge_graph.summaries import Summarizer, subgraph_of
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.change import missing
 from fedrag_flwr.memory.store.graph_store import GraphStore, Kind, StoredCommunity, TextVector, as_dict
-from fedrag_flwr.memory.store.queries import missing
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Passage, Progress
 from fedrag_flwr.text import ParseExtractor

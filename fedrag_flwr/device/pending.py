@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from fedrag_flwr.errors import PrivacyError, StoreError
-from fedrag_flwr.memory.store.delivered import DeliveredAnswers
-from fedrag_flwr.memory.store.outbox import Outbox
+from fedrag_flwr.memory.store.outbox import DeliveredAnswers, Outbox
 from fedrag_flwr.privacy.export import ExportFilter
 from fedrag_flwr.records import Answer, Question, WaitingBatch, WaitingRequest, declined
 from fedrag_flwr.settings import Settings

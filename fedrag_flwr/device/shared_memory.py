@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from fedrag_flwr.errors import StaleMessageError, WireError
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import shared_id
-from fedrag_flwr.memory.store.imports import BANK_VERSION, Page, Read, cut, weight
+from fedrag_flwr.memory.store.imports import SHARED_VERSION
+from fedrag_flwr.memory.store.pages import Page, Read, cut, weight
 from fedrag_flwr.privacy.export import ExportFilter, Released
 from fedrag_flwr.records import Cursor, Delta, ImportReport, MemoryItem, ShareRequest
 
@@ -172,4 +173,4 @@ def take_bank(store: MemoryStore, delta: Delta) -> ImportReport:
 
 def _taken(store: MemoryStore) -> tuple[str, int]:
     """The id and the version of the fused bank that was taken in last; "" and 0 where there is none."""
-    return store.meta(BANK) or "", int(store.meta(BANK_VERSION) or 0)
+    return store.meta(BANK) or "", int(store.meta(SHARED_VERSION) or 0)

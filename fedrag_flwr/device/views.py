@@ -10,7 +10,7 @@ from fedrag_flwr import __version__
 from fedrag_flwr.errors import NotFoundError
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Counts
-from fedrag_flwr.memory.store.imports import BANK_VERSION
+from fedrag_flwr.memory.store.imports import SHARED_VERSION
 from fedrag_flwr.memory.store.search import find_items, items_on, nearest_hyperedges
 from fedrag_flwr.records import Answer, Hyperedge, MemoryItem, Sentence
 
@@ -187,7 +187,7 @@ def view_device(store: MemoryStore, generator: str) -> DeviceView:
         made_with["device"],
         __version__,
         store.version,
-        int(store.meta(BANK_VERSION) or 0),
+        int(store.meta(SHARED_VERSION) or 0),
         made_with["encoder"],
         generator,
         made_with.get("pipeline", ""),

@@ -10,11 +10,11 @@ from fedrag_flwr.memory.generate.verify import verify
 from fedrag_flwr.memory.matcher import Matcher
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change, Contribution, Counts, NewDocument
-from fedrag_flwr.memory.store.imports import BANK_VERSION
+from fedrag_flwr.memory.store.imports import SHARED_VERSION
 from fedrag_flwr.memory.store.index import VectorIndex
 
 __all__ = [
-    "BANK_VERSION",
+    "SHARED_VERSION",
     "Candidate",
     "Change",
     "Composed",

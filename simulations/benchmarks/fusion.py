@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from fedrag_flwr import wire
 from fedrag_flwr.memory.fusion.shared import SharedMemory
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.memory.store.imports import PAGE_BYTES, cut
+from fedrag_flwr.memory.store.pages import PAGE_BYTES, cut
 from fedrag_flwr.models.encoder import SentenceEncoder
 from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import START, Cursor, Delta, MemoryItem, Pending

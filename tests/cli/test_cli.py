@@ -26,9 +26,8 @@ from fedrag_flwr.device_files import toml_of
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.files import write_private
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.memory.store.delivered import DeliveredAnswers
-from fedrag_flwr.memory.store.outbox import Outbox
-from fedrag_flwr.memory.store.people import LUGGAGE
+from fedrag_flwr.memory.store.carry_over import CARRIED
+from fedrag_flwr.memory.store.outbox import DeliveredAnswers, Outbox
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR, REGISTRY
 from fedrag_flwr.overlay.peer import NOTES
 from fedrag_flwr.overlay.walk_records import WalkNotes
@@ -195,7 +194,7 @@ def test_a_rebuild_that_stops_half_way_leaves_what_people_asked_to_the_next(buil
     with MemoryStore.open(root, {}, create=False) as memory:
         assert [one.id for one in Outbox(memory.database, tmp_path / "keys", 60).waiting()] == ["q1"]
         assert DeliveredAnswers(memory.database).all() == {"q0": told}
-    assert not (root / LUGGAGE).exists()
+    assert not (root / CARRIED).exists()
 
 
 def test_a_rebuild_mends_a_torn_list_of_names_and_keeps_a_whole_one(built: Any, tmp_path: Path) -> None:

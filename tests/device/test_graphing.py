@@ -18,7 +18,7 @@ from fedrag_flwr.device.releases import RELEASED
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.knowledge_graph.gate_signals import PARTS
 from fedrag_flwr.knowledge_graph.retrieval import RetrievalSettings, VectorTable
-from fedrag_flwr.memory.store import delivered
+from fedrag_flwr.memory.store import outbox
 from fedrag_flwr.memory.store.graph_store import GraphStore
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.vectors import FEWEST, rescored
@@ -363,12 +363,12 @@ def test_answers_of_the_server_are_kept(device: EdgeDevice) -> None:
 
 
 def test_the_oldest_answers_of_the_server_go(device: EdgeDevice) -> None:
-    first = [Answer(f"q{number}", "yes", "remote", 0.5) for number in range(delivered.MOST)]
+    first = [Answer(f"q{number}", "yes", "remote", 0.5) for number in range(outbox.MOST_DELIVERED)]
     device.keep(AnswerBatch("vessland", tuple(first), (), 0.0))
     again, new = replace(first[0], text="no"), replace(first[0], question_id="new")
     device.keep(AnswerBatch("vessland", (again, new), (), 0.0))
     kept = device.delivered.all()
-    assert len(kept) == delivered.MOST
+    assert len(kept) == outbox.MOST_DELIVERED
     assert list(kept)[:2] == ["new", "q0"]
     assert kept["q0"].text == "no"
     assert "q1" not in kept

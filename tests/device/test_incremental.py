@@ -97,7 +97,7 @@ def likeness(rng: random.Random) -> str:
 
 
 def all_that_stands(store: MemoryStore) -> tuple[Mapping[str, object], Mapping[str, object]]:
-    """The memories, and what is held back, with all that a reader can see of them."""
+    """The memories, and what is rejected, with all that a reader can see of them."""
     kept = {i.id: (i.question, i.answer, i.kind, i.answer_type, i.anchors, i.support) for i in store.items()}
     held = {h.id: (h.question, h.answer, h.kind, h.answer_type, h.support) for h in store.rejected()}
     return kept, held

@@ -17,7 +17,7 @@ from fedrag_flwr.memory.fusion.merge import COMPOSED, FUSION, MOST_EDGES, Fusion
 from fedrag_flwr.memory.generate.compose import Composed, Composite, compose
 from fedrag_flwr.memory.store import MemoryStore, item_rows
 from fedrag_flwr.memory.store.change import content_id, fused_id, shared_id
-from fedrag_flwr.memory.store.imports import MOST_PAGES, PAGE_BYTES, cut
+from fedrag_flwr.memory.store.pages import MOST_PAGES, PAGE_BYTES, cut
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import (
     NOTHING_PENDING,

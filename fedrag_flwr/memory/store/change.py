@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedrag_flwr.errors import NotFoundError, StoreError, StoreMismatchError
 from fedrag_flwr.records import Document, Hyperedge, MemoryItem, Passage, Vector
 
 FUSED = "-fused"  # ends the ids of what a bank makes; a beginning would put them all in one place of their order
@@ -63,9 +64,9 @@ class Change:
     by_model
         Ids of those memories that the model wrote.
     held
-        What is held back from now on.
+        Questions and answers that are rejected from now on.
     withdrawn
-        Ids of own memories, and of what was held back, that go though their documents stay.
+        Ids of own memories, and of rejected ones, that go though their documents stay.
     judged
         Whether memories were judged by the documents as they are after this change.
     meta
@@ -119,3 +120,35 @@ def shared_id(origin: str, item_id: str) -> str:
 def fused_id(what: str, *parts: str) -> str:
     """The id of a memory that a bank "merged" or "composed"; no memory of a device comes to such an id."""
     return f"{content_id(what, *parts)}-{what}{FUSED}"
+
+
+def missing(kind: str, ids: Sequence[str]) -> NotFoundError:
+    """Make the error for ids that are not in the store."""
+    more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
+    return NotFoundError(f"no such {kind} in the store{more}", where=ids[0], fix="it may have been removed since")
+
+
+def check_place(passage: Passage, document_id: str) -> None:
+    """See that a passage and its sentences name the parents that they stand in."""
+    if passage.document_id != document_id or any(inner.passage_id != passage.id for inner in passage.sentences):
+        raise StoreError("a passage or sentence names another parent", where=document_id, fix="parse it again")
+
+
+def check_vectors(dimension: int, vectors: NDArray[np.float32], rows: int, where: str) -> None:
+    """See that vectors are finite and of shape (rows, dimension)."""
+    if vectors.shape != (rows, dimension) and (rows or vectors.size):
+        raise StoreMismatchError(
+            f"vectors of shape {vectors.shape} came, ({rows}, {dimension}) belong here",
+            where=where,
+            fix="encode with the recorded encoder",
+        )
+    if not np.isfinite(vectors).all():
+        raise StoreError("a vector is not finite", where=where, fix="check the encoder")
+
+
+def check_units(units: Iterable[str], numbers: Mapping[str, int], where: str) -> None:
+    """See that units are among those that the store holds."""
+    absent = [unit for unit in units if unit not in numbers]
+    if absent:
+        error = missing("unit", absent)
+        raise type(error)(f"{where} names a unit that is not in the store", where=absent[0], fix=error.fix)

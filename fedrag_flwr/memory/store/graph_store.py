@@ -16,61 +16,6 @@ from fedrag_flwr.memory.store.queries import LISTED, listed
 from fedrag_flwr.memory.store.schema import check_row, checksum, pack_names, pack_vector, unpack_names, unpack_vectors
 from fedrag_flwr.records import SubgraphSummary
 
-GRAPH_TABLES = """
-CREATE TABLE IF NOT EXISTS graph_documents (
-    document INTEGER PRIMARY KEY REFERENCES documents (number) ON DELETE CASCADE,
-    extractor TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS graph_statements (
-    number INTEGER PRIMARY KEY,
-    document INTEGER NOT NULL REFERENCES documents (number) ON DELETE CASCADE,
-    passage TEXT NOT NULL,
-    sentence TEXT NOT NULL,
-    head TEXT NOT NULL,
-    head_key TEXT NOT NULL,
-    head_type TEXT NOT NULL,
-    relation TEXT NOT NULL,
-    tail TEXT NOT NULL,
-    tail_key TEXT NOT NULL,
-    tail_type TEXT NOT NULL,
-    weight REAL NOT NULL,
-    checksum INTEGER NOT NULL
-);
-CREATE INDEX IF NOT EXISTS graph_statements_by_document ON graph_statements (document);
-CREATE TABLE IF NOT EXISTS graph_vectors (
-    kind TEXT NOT NULL CHECK (kind IN ('entity', 'relation')),
-    id TEXT NOT NULL,
-    digest TEXT NOT NULL,
-    vector BLOB NOT NULL,
-    PRIMARY KEY (kind, id)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS graph_communities (
-    id TEXT PRIMARY KEY,
-    members TEXT NOT NULL,
-    summary TEXT NOT NULL,
-    checksum INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS graph_overview (
-    owner TEXT NOT NULL,
-    id TEXT NOT NULL,
-    vector BLOB NOT NULL,
-    PRIMARY KEY (owner, id)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS graph_version (number INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS graph_rests (
-    kind TEXT NOT NULL CHECK (kind IN ('entity', 'relation', 'community')),
-    id TEXT NOT NULL,
-    document INTEGER NOT NULL REFERENCES documents (number) ON DELETE CASCADE,
-    PRIMARY KEY (kind, id, document)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS graph_rests_by_document ON graph_rests (document);
-CREATE TRIGGER IF NOT EXISTS graph_forget AFTER DELETE ON graph_rests BEGIN
-    DELETE FROM graph_vectors WHERE kind = OLD.kind AND id = OLD.id;
-    DELETE FROM graph_communities WHERE OLD.kind = 'community' AND id = OLD.id;
-END;
-"""
-
-
 Kind = Literal["entity", "relation"]
 _COLUMNS = "passage, sentence, head, head_key, head_type, relation, tail, tail_key, tail_type"
 
@@ -109,12 +54,6 @@ class GraphStore:
     def __init__(self, database: Database, dimension: int) -> None:
         self._database = database
         self._dimension = dimension
-        with database.reading() as connection:
-            (known,) = connection.execute("SELECT count(*) FROM sqlite_master WHERE name LIKE 'graph^_%' ESCAPE '^'")
-        if known[0] < len(statements := _parts(GRAPH_TABLES)):
-            with database.writing() as connection:
-                for statement in statements:
-                    connection.execute(statement)
 
     @property
     def version(self) -> int:
@@ -255,12 +194,6 @@ def _raise_version(connection: sqlite3.Connection) -> None:
 def as_dict(communities: Mapping[str, StoredCommunity]) -> dict[str, int]:
     """Communities as a number for each member."""
     return {member: number for number, one in enumerate(communities.values()) for member in one.members}
-
-
-def _parts(script: str) -> list[str]:
-    """A script's statements; that of the trigger holds others."""
-    plain, _, trigger = script.partition("CREATE TRIGGER")
-    return [*(part for part in plain.split(";") if part.strip()), f"CREATE TRIGGER{trigger}"]
 
 
 def _texts(one: Statement) -> tuple[str, ...]:

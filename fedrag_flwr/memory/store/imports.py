@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import compress
 
@@ -12,71 +12,9 @@ import numpy as np
 
 from fedrag_flwr.memory.store import item_rows
 from fedrag_flwr.memory.store.writer import Writer
-from fedrag_flwr.records import START, Cursor, Delta, MemoryItem
+from fedrag_flwr.records import Delta, MemoryItem
 
-PAGE_BYTES = 2**25
-MOST_PAGES = 256
-_ROWS = 2_048  # read at a time
-_NUMBERS = 3 * 8  # the lengths of an item's three lists
-
-Read = Callable[[Cursor, int], list[tuple[Cursor, MemoryItem]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A part of a delta, and where the rest begins; `START` where there is none."""
-
-    retracted: tuple[str, ...]
-    items: tuple[MemoryItem, ...]
-    next: Cursor
-
-
-def cut(retracted: Sequence[str], read: Read, after: Cursor, size: int) -> Page:
-    """Cut the page of a delta that follows a cursor: retractions first, then memories.
-
-    Parameters
-    ----------
-    retracted
-        All retractions of the delta, in their order.
-    read
-        Gives at most so many memories of the delta after a cursor, each with its own.
-    after
-        Where the page begins.
-    size
-        Bytes that it may take on the wire; it holds one row at least.
-    """
-    gone: list[str] = []
-    items: list[MemoryItem] = []
-    for name in retracted[after.retracted :]:
-        size -= _text(name)
-        if size < 0 and gone:
-            return Page(tuple(gone), (), Cursor(after.retracted + len(gone)))
-        gone.append(name)
-    place = Cursor(len(retracted), after.version, after.row)
-    while True:
-        rows = read(place, _ROWS)
-        for cursor, item in rows:
-            size -= weight(item)
-            if size < 0 and (items or gone):
-                return Page(tuple(gone), tuple(items), place)
-            items.append(item)
-            place = Cursor(len(retracted), cursor.version, cursor.row)
-        if len(rows) < _ROWS:
-            return Page(tuple(gone), tuple(items), START)
-
-
-def weight(item: MemoryItem) -> int:
-    """Bytes that a memory takes on the wire."""
-    texts = (item.id, item.question, item.answer, item.kind, item.answer_type, item.origin)
-    lists = (*item.hyperedges, *item.anchors, *item.support)
-    return sum(map(_text, texts)) + sum(map(_text, lists)) + _NUMBERS + 2 * len(item.embedding)
-
-
-def _text(text: str) -> int:
-    return len(text.encode()) + 2
-
-
-BANK_VERSION = "bank-version"  # meta key: the version of the bank that was imported last
+SHARED_VERSION = "shared-version"  # meta key: the version of the bank that was imported last
 _SHARES = 5  # of the limit; one device may fill one of them, so that a flood leaves room for the others
 _WORTH = 10  # where room for this part of its share is free again, a sender is asked for everything once more
 _LONGEST_EDGE = 128  # characters of a hyperedge's id as one device shares it
@@ -179,7 +117,7 @@ def take(
     missed = refused["full"] + (0 if snapshot else _missed(connection, only))
     connection.executemany(
         "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-        [(BANK_VERSION, str(head.version)), (_missed_key(only), str(missed))],
+        [(SHARED_VERSION, str(head.version)), (_missed_key(only), str(missed))],
     )
     return Import(len(accepted), retracted, writer.removed, refused, version)
 

@@ -1,4 +1,4 @@
-"""Rows of what is held back (`change.HeldBack`); every function works within the caller's transaction."""
+"""Rows of memories, and of rejected ones, as records; every function works within the caller's transaction."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 
 from fedrag_flwr.errors import StoreError
 from fedrag_flwr.memory.store import queries
-from fedrag_flwr.memory.store.change import Rejected
-from fedrag_flwr.memory.store.checking import check_units, check_vectors
+from fedrag_flwr.memory.store.change import Rejected, check_units, check_vectors
 from fedrag_flwr.memory.store.queries import LISTED, listed
 from fedrag_flwr.memory.store.schema import check_row, checksum, pack_vector, unpack_names, unpack_vectors
 from fedrag_flwr.records import Cursor, MemoryItem
@@ -70,8 +69,7 @@ def foreign_origins(connection: sqlite3.Connection, origin: str | None) -> dict[
     """The origins of all memories of others, or of those of one, by id; within a write transaction."""
     if origin is None:
         return dict(connection.execute("SELECT id, origin FROM items WHERE own = 0").fetchall())
-    # only a bank asks for one origin; the plus keeps SQLite from walking all memories of others
-    connection.execute("CREATE INDEX IF NOT EXISTS items_by_origin ON items (origin)")
+    # the plus keeps SQLite from walking all memories of others
     return dict(connection.execute("SELECT id, origin FROM items WHERE origin = ? AND +own = 0", (origin,)).fetchall())
 
 
@@ -161,14 +159,14 @@ def derived_hyperedges(
 
 
 def rejected(connection: sqlite3.Connection, dimension: int) -> list[Rejected]:
-    """All that is held back, sorted by id."""
+    """All rejected ones, sorted by id."""
     supports: defaultdict[int, list[str]] = defaultdict(list)
     for number, unit in connection.execute(
-        "SELECT s.held, u.id FROM held_support s JOIN units u ON u.number = s.unit ORDER BY s.held, s.place"
+        "SELECT s.rejected, u.id FROM rejected_support s JOIN units u ON u.number = s.unit ORDER BY s.rejected, s.place"
     ):
         supports[number].append(unit)
     rows = connection.execute(
-        "SELECT number, checksum, vector, id, question, answer, kind, answer_type FROM held_back ORDER BY id"
+        "SELECT number, checksum, vector, id, question, answer, kind, answer_type FROM rejected ORDER BY id"
     ).fetchall()
     vectors = unpack_vectors([row[2] for row in rows], dimension)
     found = []
@@ -179,44 +177,43 @@ def rejected(connection: sqlite3.Connection, dimension: int) -> list[Rejected]:
     return found
 
 
-def put(connection: sqlite3.Connection, dimension: int, held: Rejected) -> None:
-    """Hold one back, in the place of what was held back under its id."""
-    if not held.support:
-        raise StoreError("what is held back names no support", where=held.id, fix="give it the ids of its units")
-    check_vectors(dimension, held.embedding[np.newaxis, :], 1, held.id)
-    numbers = queries.unit_numbers(connection, held.support)
-    check_units(held.support, numbers, held.id)
-    drop(connection, [held.id])
-    texts = (held.id, held.question, held.answer, held.kind, held.answer_type)
+def put_rejected(connection: sqlite3.Connection, dimension: int, one: Rejected) -> None:
+    """Keep a rejected one in the place of what was rejected under its id."""
+    if not one.support:
+        raise StoreError("a rejected memory names no support", where=one.id, fix="give it the ids of its units")
+    check_vectors(dimension, one.embedding[np.newaxis, :], 1, one.id)
+    numbers = queries.unit_numbers(connection, one.support)
+    check_units(one.support, numbers, one.id)
+    drop_rejected(connection, [one.id])
+    texts = (one.id, one.question, one.answer, one.kind, one.answer_type)
     number = connection.execute(
-        "INSERT INTO held_back (id, question, answer, kind, answer_type, checksum, vector)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (*texts, checksum(*texts), pack_vector(held.embedding)),
+        "INSERT INTO rejected (id, question, answer, kind, answer_type, checksum, vector) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (*texts, checksum(*texts), pack_vector(one.embedding)),
     ).lastrowid
     connection.executemany(
-        "INSERT INTO held_support (held, place, unit) VALUES (?, ?, ?)",
-        [(number, place, numbers[unit]) for place, unit in enumerate(held.support)],
+        "INSERT INTO rejected_support (rejected, place, unit) VALUES (?, ?, ?)",
+        [(number, place, numbers[unit]) for place, unit in enumerate(one.support)],
     )
 
 
 def check_apart(connection: sqlite3.Connection) -> None:
-    """See that nothing is held back which is a memory too."""
+    """See that nothing is rejected which is a memory too."""
     both = connection.execute(
-        "SELECT h.id FROM held_back h JOIN items i ON i.id = h.id AND i.own = 1 LIMIT 1"
+        "SELECT h.id FROM rejected h JOIN items i ON i.id = h.id AND i.own = 1 LIMIT 1"
     ).fetchone()
     if both is not None:
-        raise StoreError("a memory is held back too", where=str(both[0]), fix="withdraw it in the same change")
+        raise StoreError("a memory is rejected too", where=str(both[0]), fix="withdraw it in the same change")
 
 
-def drop(connection: sqlite3.Connection, ids: Sequence[str]) -> None:
+def drop_rejected(connection: sqlite3.Connection, ids: Sequence[str]) -> None:
     """Forget those with the ids."""
-    connection.execute(f"DELETE FROM held_back WHERE id {LISTED}", (listed(ids),))
+    connection.execute(f"DELETE FROM rejected WHERE id {LISTED}", (listed(ids),))
 
 
-def drop_of_documents(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
+def drop_rejected_of(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
     """Forget what rests on documents, given by their row numbers, while their units are still there."""
     connection.execute(
-        "DELETE FROM held_back WHERE number IN (SELECT s.held FROM held_support s JOIN units u ON u.number = s.unit"
-        f" WHERE u.document {LISTED})",
+        "DELETE FROM rejected WHERE number IN (SELECT s.rejected FROM rejected_support s"
+        f" JOIN units u ON u.number = s.unit WHERE u.document {LISTED})",
         (listed(numbers),),
     )

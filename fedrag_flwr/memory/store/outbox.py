@@ -1,4 +1,4 @@
-"""Questions that home could not answer well and that wait for a federation, encrypted at rest."""
+"""Questions that home could not answer well and that wait for a federation, encrypted, and the answers that came."""
 
 from __future__ import annotations
 
@@ -15,21 +15,23 @@ from fedrag_flwr.errors import StoreCorruptError, StoreError
 from fedrag_flwr.files import write_private
 from fedrag_flwr.memory.store.database import Database
 from fedrag_flwr.memory.store.queries import LISTED, listed
-from fedrag_flwr.records import Question
+from fedrag_flwr.memory.store.schema import (
+    check_row,
+    checksum,
+    pack_decisions,
+    pack_names,
+    unpack_decisions,
+    unpack_names,
+)
+from fedrag_flwr.records import Answer, AnswerPath, Question
 from fedrag_flwr.sqlite_errors import own_errors
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
 
-MOST = 1_000
+MOST = 1_000  # questions that may wait
+MOST_DELIVERED = 1_000
 KEY = "outbox.key"
-TABLE = """CREATE TABLE IF NOT EXISTS outbox (
-    number INTEGER PRIMARY KEY,
-    question TEXT NOT NULL UNIQUE,
-    sealed BLOB NOT NULL,
-    tries INTEGER NOT NULL DEFAULT 0,
-    due REAL NOT NULL DEFAULT 0
-)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,6 @@ class Outbox:
         assert fernet is not None
         sealed = fernet.encrypt(json.dumps([question.text, self._clock()]).encode())
         with self._database.writing() as connection:
-            connection.execute(TABLE)
             (count,) = connection.execute("SELECT count(*) FROM outbox WHERE question != ?", (question.id,)).fetchone()
             if count >= MOST:
                 raise StoreError(f"{MOST} questions wait already", where="outbox", fix="withdraw some")
@@ -155,8 +156,7 @@ class Outbox:
 
     def _rows(self, query: str, values: tuple[str | float, ...] = ()) -> list[tuple[str, bytes, int]]:
         with self._database.reading() as connection:
-            (known,) = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'outbox'").fetchone()
-            return connection.execute(query, values).fetchall() if known else []
+            return connection.execute(query, values).fetchall()
 
     def _opened(self, rows: Sequence[tuple[str, bytes, int]]) -> list[WaitingQuestion]:
         from cryptography.fernet import InvalidToken
@@ -188,3 +188,60 @@ class Outbox:
                 return None
             except ValueError as error:
                 raise StoreCorruptError("it holds no key", where=path.name, fix="bring the key back") from error
+
+
+class DeliveredAnswers:
+    """Answers by question in a store's file; beyond `MOST_DELIVERED` the oldest go.
+
+    Parameters
+    ----------
+    database
+        The store's.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, answers: Iterable[Answer]) -> None:
+        """Keep answers in place of those to the same questions."""
+        told = [
+            ((one.question_id, one.text, pack_decisions(one.decisions), pack_names(one.sources)), one.score)
+            for one in answers
+        ]
+        if not told:
+            return
+        with self._database.writing() as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO delivered_answers (question, text, decisions, sources, score, checksum)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                [(*texts, score, checksum(*texts)) for texts, score in told],
+            )
+            connection.execute(
+                "DELETE FROM delivered_answers WHERE number NOT IN"
+                " (SELECT number FROM delivered_answers ORDER BY number DESC LIMIT ?)",
+                (MOST_DELIVERED,),
+            )
+
+    def get(self, question: str) -> Answer | None:
+        """The answer to one question; None where there is none."""
+        return self._found(" WHERE question = ?", (question,)).get(question)
+
+    def all(self) -> dict[str, Answer]:
+        """The answers by question, the newest first."""
+        return self._found()
+
+    def _found(self, condition: str = "", values: tuple[str, ...] = ()) -> dict[str, Answer]:
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT question, text, decisions, sources, score, checksum FROM delivered_answers"
+                f"{condition} ORDER BY number DESC",
+                values,
+            ).fetchall()
+        return {row[0]: _answer(*row) for row in rows}
+
+
+def _answer(question: str, text: str, decisions: str, sources: str, score: float, expected: int) -> Answer:
+    check_row(expected, question, text, decisions, sources)
+    path: AnswerPath = "remote" if text else "abstained"
+    told = unpack_decisions(decisions)
+    return Answer(question, text, path, score, unpack_names(sources), decisions=told)

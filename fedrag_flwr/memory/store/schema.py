@@ -13,7 +13,7 @@ from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.records import Decision, Fact, Vector
 
 APPLICATION_ID = 0x46645247  # marks the SQLite file as ours
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 TABLES = """
 CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -77,6 +77,7 @@ CREATE TABLE items (
 );
 CREATE INDEX items_listed ON items (id, version);
 CREATE INDEX items_by_owner ON items (own, version);
+CREATE INDEX items_by_origin ON items (origin);
 CREATE TABLE support (
     item INTEGER NOT NULL REFERENCES items (number) ON DELETE CASCADE,
     place INTEGER NOT NULL,
@@ -84,7 +85,7 @@ CREATE TABLE support (
     PRIMARY KEY (item, place)
 ) WITHOUT ROWID;
 CREATE INDEX support_by_unit ON support (unit, item);
-CREATE TABLE held_back (
+CREATE TABLE rejected (
     number INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     question TEXT NOT NULL,
@@ -94,15 +95,101 @@ CREATE TABLE held_back (
     checksum INTEGER NOT NULL,
     vector BLOB NOT NULL
 );
-CREATE TABLE held_support (
-    held INTEGER NOT NULL REFERENCES held_back (number) ON DELETE CASCADE,
+CREATE TABLE rejected_support (
+    rejected INTEGER NOT NULL REFERENCES rejected (number) ON DELETE CASCADE,
     place INTEGER NOT NULL,
     unit INTEGER NOT NULL REFERENCES units (number) ON DELETE CASCADE,
-    PRIMARY KEY (held, place)
+    PRIMARY KEY (rejected, place)
 ) WITHOUT ROWID;
-CREATE INDEX held_support_by_unit ON held_support (unit, held);
+CREATE INDEX rejected_support_by_unit ON rejected_support (unit, rejected);
 CREATE TABLE retractions (id TEXT PRIMARY KEY, version INTEGER NOT NULL, own INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX retractions_by_version ON retractions (own, version);
 CREATE TABLE opaque (opaque TEXT PRIMARY KEY, kind TEXT NOT NULL, id TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE given (version INTEGER PRIMARY KEY);
+CREATE TABLE staged (
+    sender TEXT PRIMARY KEY,
+    generation TEXT NOT NULL,
+    since INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    at_retracted INTEGER NOT NULL,
+    at_version INTEGER NOT NULL,
+    at_row INTEGER NOT NULL
+);
+CREATE TABLE staged_pages (
+    number INTEGER PRIMARY KEY,
+    sender TEXT NOT NULL,
+    texts TEXT NOT NULL,
+    retracted TEXT NOT NULL,
+    checksum INTEGER NOT NULL,
+    vectors BLOB NOT NULL
+);
+CREATE TABLE outbox (
+    number INTEGER PRIMARY KEY,
+    question TEXT NOT NULL UNIQUE,
+    sealed BLOB NOT NULL,
+    tries INTEGER NOT NULL DEFAULT 0,
+    due REAL NOT NULL DEFAULT 0
+);
+CREATE TABLE delivered_answers (
+    number INTEGER PRIMARY KEY,
+    question TEXT NOT NULL UNIQUE,
+    text TEXT NOT NULL,
+    decisions TEXT NOT NULL,
+    sources TEXT NOT NULL,
+    score REAL NOT NULL,
+    checksum INTEGER NOT NULL
+);
+CREATE TABLE graph_documents (
+    document INTEGER PRIMARY KEY REFERENCES documents (number) ON DELETE CASCADE,
+    extractor TEXT NOT NULL
+);
+CREATE TABLE graph_statements (
+    number INTEGER PRIMARY KEY,
+    document INTEGER NOT NULL REFERENCES documents (number) ON DELETE CASCADE,
+    passage TEXT NOT NULL,
+    sentence TEXT NOT NULL,
+    head TEXT NOT NULL,
+    head_key TEXT NOT NULL,
+    head_type TEXT NOT NULL,
+    relation TEXT NOT NULL,
+    tail TEXT NOT NULL,
+    tail_key TEXT NOT NULL,
+    tail_type TEXT NOT NULL,
+    weight REAL NOT NULL,
+    checksum INTEGER NOT NULL
+);
+CREATE INDEX graph_statements_by_document ON graph_statements (document);
+CREATE TABLE graph_vectors (
+    kind TEXT NOT NULL CHECK (kind IN ('entity', 'relation')),
+    id TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    vector BLOB NOT NULL,
+    PRIMARY KEY (kind, id)
+) WITHOUT ROWID;
+CREATE TABLE graph_communities (
+    id TEXT PRIMARY KEY,
+    members TEXT NOT NULL,
+    summary TEXT NOT NULL,
+    checksum INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE graph_overview (
+    owner TEXT NOT NULL,
+    id TEXT NOT NULL,
+    vector BLOB NOT NULL,
+    PRIMARY KEY (owner, id)
+) WITHOUT ROWID;
+CREATE TABLE graph_version (number INTEGER NOT NULL);
+CREATE TABLE graph_rests (
+    kind TEXT NOT NULL CHECK (kind IN ('entity', 'relation', 'community')),
+    id TEXT NOT NULL,
+    document INTEGER NOT NULL REFERENCES documents (number) ON DELETE CASCADE,
+    PRIMARY KEY (kind, id, document)
+) WITHOUT ROWID;
+CREATE INDEX graph_rests_by_document ON graph_rests (document);
+CREATE TRIGGER graph_forget AFTER DELETE ON graph_rests BEGIN
+    DELETE FROM graph_vectors WHERE kind = OLD.kind AND id = OLD.id;
+    DELETE FROM graph_communities WHERE OLD.kind = 'community' AND id = OLD.id;
+END;
 """
 MENDED = "mended "  # kind of a row that leads from a hyperedge's id, after this word, to that of what took its place
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
-from fedrag_flwr.errors import StoreError
-from fedrag_flwr.memory.store import imports, opaque, queries, staging, versions
+from fedrag_flwr.errors import StoreError, StoreMismatchError
+from fedrag_flwr.memory.store import imports, opaque, pages, queries
 from fedrag_flwr.memory.store.change import Change
-from fedrag_flwr.memory.store.committed import StoreReader
 from fedrag_flwr.memory.store.database import FILE, Database, write_lock
-from fedrag_flwr.memory.store.imports import MOST_PAGES
 from fedrag_flwr.memory.store.index import KINDS, Indexes, IndexKind, VectorIndex, drop_indexes
-from fedrag_flwr.memory.store.opening import create_store, device_and_dimension, reconcile
+from fedrag_flwr.memory.store.pages import MOST_PAGES
+from fedrag_flwr.memory.store.reader import StoreReader, device_and_dimension
 from fedrag_flwr.memory.store.schema import MENDED
-from fedrag_flwr.memory.store.writer import Writer
+from fedrag_flwr.memory.store.writer import Jump, Writer, jump
 from fedrag_flwr.records import START, Delta, ImportReport, Pending
-from fedrag_flwr.sqlite_errors import own_errors
+from fedrag_flwr.sqlite_errors import REBUILD, own_errors
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class MemoryStore(StoreReader):
         secret: bytes,
         foreign_limit: int,
         most_pages: int,
-        jump: versions.Jump = versions.jump,
+        jump: Jump = jump,
     ) -> None:
         super().__init__(database, identity)
         self._secret = secret
@@ -74,7 +74,7 @@ class MemoryStore(StoreReader):
         lock_timeout: float = 30.0,
         foreign_limit: int = 1_000_000,
         most_pages: int = MOST_PAGES,
-        jump: versions.Jump = versions.jump,
+        jump: Jump = jump,
     ) -> Self:
         """Open a device's store, or make it.
 
@@ -113,11 +113,11 @@ class MemoryStore(StoreReader):
                 if not create:
                     raise StoreError("there is no store here", where=path.name, fix="build it first")
                 device_and_dimension(identity)
-                create_store(path, lock_timeout)
+                _create(path, lock_timeout)
         database = Database(path, lock_timeout)
         try:
             database.check()
-            known = reconcile(database, identity)
+            known = _reconcile(database, identity)
             with database.reading() as connection:
                 expected = queries.state(connection, "secret")
             with own_errors(path, FILE):
@@ -214,14 +214,14 @@ class MemoryStore(StoreReader):
         """
         sender = delta.origin if one_origin else ""
         with self._database.writing() as connection:
-            dropped = staging.drop(connection, sender) if delta.after == START else 0  # it begins anew
-            pages = staging.collect(connection, delta, sender, self._most_pages)
-            if pages is None:
+            dropped = pages.drop(connection, sender) if delta.after == START else 0  # it begins anew
+            whole = pages.collect(connection, delta, sender, self._most_pages)
+            if whole is None:
                 done = imports.Import(0, 0, 0, Counter(), queries.version(connection))
             else:
                 done = imports.take(
                     connection,
-                    pages,
+                    whole,
                     self._writer(connection),
                     device=self._device,
                     dimension=self._dimension,
@@ -229,7 +229,7 @@ class MemoryStore(StoreReader):
                     one_origin=one_origin,
                     snapshot=snapshot,
                 )
-                dropped += staging.drop(connection, sender)
+                dropped += pages.drop(connection, sender)
                 connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
         if done.removed:
             self._forget("item")
@@ -241,7 +241,7 @@ class MemoryStore(StoreReader):
     def pending(self, sender: str = "") -> Pending:
         """The pages that came of a delta which is not whole yet: one that speaks for its sender alone, or any other."""
         with self._database.reading() as connection:
-            return staging.pending(connection, sender, self._most_pages)
+            return pages.pending(connection, sender, self._most_pages)
 
     def wants_all(self, sender: str = "") -> bool:
         """Whether all is to be sent again, as memories were refused as ``full`` that there is room for now."""
@@ -252,7 +252,7 @@ class MemoryStore(StoreReader):
         """Remember that others may know of a version of this store."""
         if not self.gave_version(version):
             with self._database.writing() as connection:
-                versions.give(connection, version)
+                connection.execute("INSERT OR IGNORE INTO given VALUES (?)", (version,))
 
     def set_meta(self, key: str, value: str) -> None:
         """Keep a value beside the memory; the store's version stays."""
@@ -310,3 +310,38 @@ class MemoryStore(StoreReader):
     def index(self, kind: IndexKind) -> VectorIndex:
         """The search index over sentences, paragraphs or all memories, up to date with the store."""
         return self._indexes.get(kind)
+
+
+def _create(path: Path, lock_timeout: float) -> None:
+    """Make a store with its secret, unless another process was quicker."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir(mode=0o700, exist_ok=True)
+    with write_lock(path, lock_timeout):
+        if (path / FILE).exists():
+            return
+        drop_indexes(path)
+        secret = opaque.make_secret(path)
+        Database.create(path, {"version": "0", "store": uuid.uuid4().hex, "secret": opaque.mark(secret)})
+
+
+def _reconcile(database: Database, identity: Mapping[str, str]) -> dict[str, str]:
+    """Compare the recorded identity with the given one, and record new keys."""
+
+    def known() -> dict[str, str]:
+        with database.reading() as connection:
+            return dict(connection.execute("SELECT key, value FROM identity").fetchall())
+
+    recorded = known()
+    for key in sorted(recorded.keys() & identity.keys()):
+        if recorded[key] != identity[key]:
+            raise StoreMismatchError(
+                f"the store was built with {key} = {recorded[key]!r}, now it is {identity[key]!r}",
+                where=database.directory.name,
+                fix=f"{REBUILD}, or choose {key} = {recorded[key]!r}",
+            )
+    new = {key: value for key, value in identity.items() if key not in recorded}
+    if not new:
+        return recorded
+    with database.writing() as connection:
+        connection.executemany("INSERT OR IGNORE INTO identity VALUES (?, ?)", new.items())
+    return _reconcile(database, identity)

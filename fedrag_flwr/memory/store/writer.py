@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreError
 from fedrag_flwr.hypergraph.base import content_id as hyperedge_id
-from fedrag_flwr.memory.store import item_rows, queries, versions
-from fedrag_flwr.memory.store.change import Change, NewDocument
-from fedrag_flwr.memory.store.checking import check_place, check_units, check_vectors
+from fedrag_flwr.memory.store import item_rows, queries
+from fedrag_flwr.memory.store.change import Change, NewDocument, check_place, check_units, check_vectors, missing
 from fedrag_flwr.memory.store.queries import LISTED
 from fedrag_flwr.memory.store.schema import MENDED, checksum, pack_facts, pack_names, pack_vector, unpack_vectors
 from fedrag_flwr.records import Hyperedge, MemoryItem, Passage, Sentence
+
+Jump = Callable[[], int]
+LONGEST_JUMP = 2**18  # on the wire a version has 40 bits: some eight million changes of a store
+
+
+def jump() -> int:
+    """By how much the next version is higher than the last: a number that nobody can tell beforehand.
+
+    A store that is put back from a backup counts on from an older version. By steps of one it would come to numbers
+    that others know for what it held before. So versions jump, and only one that this very store gave counts as known.
+    """
+    return 1 + secrets.randbelow(LONGEST_JUMP)
 
 
 class Writer:
@@ -42,7 +54,7 @@ class Writer:
         connection: sqlite3.Connection,
         device: str,
         dimension: int,
-        jump: versions.Jump = versions.jump,
+        jump: Jump = jump,
         *,
         passes_on: bool = False,
     ) -> None:
@@ -70,7 +82,7 @@ class Writer:
         for item in change.items:
             self._put_own(item, by_model=item.id in by_model)
         for held in change.held:
-            item_rows.put(self._connection, self._dimension, held)
+            item_rows.put_rejected(self._connection, self._dimension, held)
         item_rows.check_apart(self._connection)
         self._mark_judged(change)
         self._mark_remembered(change.remembered)
@@ -131,7 +143,7 @@ class Writer:
             name
             for (name,) in self._connection.execute(f"SELECT id FROM units WHERE document {LISTED}", gone).fetchall()
         ]
-        item_rows.drop_of_documents(self._connection, numbers)
+        item_rows.drop_rejected_of(self._connection, numbers)
         self._retract(
             "SELECT DISTINCT s.item FROM support s JOIN units u ON u.number = s.unit"
             f" WHERE u.document {LISTED} ORDER BY s.item",
@@ -159,8 +171,6 @@ class Writer:
         self._connection.execute(f"DELETE FROM items WHERE number {LISTED}", numbers)
 
     def _withdraw(self, where: str, values: tuple[str]) -> None:
-        # stores made before lack the index, without which each page of a delta reads all that ever went
-        self._connection.execute("CREATE INDEX IF NOT EXISTS retractions_by_version ON retractions (own, version)")
         self._connection.execute(
             f"INSERT OR REPLACE INTO retractions SELECT id, ?, own FROM items WHERE {where}",
             (self._version, *values),
@@ -211,7 +221,7 @@ class Writer:
         }
         absent = [document for document in ids if document not in known]
         if absent:
-            raise queries.missing("document", absent)
+            raise missing("document", absent)
         self._connection.execute(
             f"UPDATE documents SET remembered = 1 WHERE remembered = 0 AND id {LISTED}", (queries.listed(ids),)
         )
@@ -303,13 +313,13 @@ class Writer:
     def _withdraw_own(self, ids: Sequence[str]) -> None:
         which = (queries.listed(ids),)
         self._retract(f"SELECT number FROM items WHERE own = 1 AND id {LISTED}", which)
-        item_rows.drop(self._connection, ids)
+        item_rows.drop_rejected(self._connection, ids)
 
     def _mark_judged(self, change: Change) -> None:
         if change.judged:
-            self._connection.execute("DELETE FROM state WHERE key = 'unjudged'")
+            self._connection.execute("DELETE FROM state WHERE key = 'stale'")
         elif self._connection.total_changes != self._rows_before and (change.removed or change.documents):
-            self._connection.execute("INSERT OR IGNORE INTO state VALUES ('unjudged', '1')")
+            self._connection.execute("INSERT OR IGNORE INTO state VALUES ('stale', '1')")
 
     def _put_own(self, item: MemoryItem, *, by_model: bool) -> None:
         check_vectors(self._dimension, item.embedding[np.newaxis, :], 1, item.id)

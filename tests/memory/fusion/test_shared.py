@@ -15,7 +15,7 @@ from fedrag_flwr.memory.fusion.merge import FUSION, owners
 from fedrag_flwr.memory.fusion.shared import SharedMemory
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import shared_id
-from fedrag_flwr.memory.store.imports import MOST_PAGES, PAGE_BYTES, weight
+from fedrag_flwr.memory.store.pages import MOST_PAGES, PAGE_BYTES, weight
 from fedrag_flwr.records import START, Cursor, Delta, MemoryItem, Pending
 from tests.memory.store.samples import unit_vector
 from tests.strategies.federation import small_models

@@ -68,7 +68,7 @@ def child(directory: Path) -> None:
 def crash_rounds(directory: Path, rounds: int, seed: int) -> CrashReport:
     """Kill a child in each round at a random moment, from its start on; AssertionError if the store is not right."""
     moments = np.random.default_rng(seed)
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     environment = {**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
     with_steps = 0
     version = 0

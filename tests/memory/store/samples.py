@@ -139,7 +139,7 @@ def snapshot(store: MemoryStore) -> dict[str, object]:
         "sentences": store.sentences(),
         "hyperedges": [plain_edge(edge) for edge in store.hyperedges()],
         "items": [plain_item(item) for item in store.items()],
-        "held back": [plain_held(held) for held in store.rejected()],
+        "rejected": [plain_held(held) for held in store.rejected()],
         "by model": store.written_by_model(),
         "to remember": store.documents_without_memories(),
     }

@@ -37,7 +37,7 @@ from tests.memory.store.samples import (
     two_documents,
 )
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PAGE = 4096
 
 

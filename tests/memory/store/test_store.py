@@ -14,7 +14,7 @@ import pytest
 
 from fedrag_flwr.errors import FedragError, NotFoundError, SettingError, StoreError, StoreMismatchError
 from fedrag_flwr.hypergraph import content_id
-from fedrag_flwr.memory import BANK_VERSION, Change, Contribution, Counts, MemoryStore
+from fedrag_flwr.memory import SHARED_VERSION, Change, Contribution, Counts, MemoryStore
 from fedrag_flwr.memory.fusion.shared import FusedStore
 from fedrag_flwr.memory.store.database import FILE
 from fedrag_flwr.records import MemoryItem, Vector
@@ -218,7 +218,7 @@ def test_removed_text_leaves_the_files(tmp_path: Path) -> None:
             assert vector not in file.read_bytes()
 
 
-def test_what_is_held_back_goes_with_any_of_its_documents_or_on_its_own(store: MemoryStore) -> None:
+def test_what_is_rejected_goes_with_any_of_its_documents_or_on_its_own(store: MemoryStore) -> None:
     held = [rejected("h1", ["d1/0/0"]), rejected("h12", ["d2/0/0", "d1/1/0"]), rejected("h2", ["d2/0/1"])]
     store.apply(replace(two_documents(), held=tuple(held)))
     assert [plain_held(one) for one in store.rejected()] == [plain_held(one) for one in held]
@@ -228,7 +228,7 @@ def test_what_is_held_back_goes_with_any_of_its_documents_or_on_its_own(store: M
     store.apply(Change(withdrawn=("h2", "m2"), items=(memory("h2", ["d2/0/1"]),), held=(rejected("m2", ["d2/0/0"]),)))
     assert ([one.id for one in store.items()], [one.id for one in store.rejected()]) == (["h2"], ["m2"])
     assert "m2" in store.retracted_since(0)
-    with pytest.raises(StoreError, match="held back too"):
+    with pytest.raises(StoreError, match="rejected too"):
         store.apply(Change(held=(rejected("h2", ["d2/0/0"]),)))
     assert [one.id for one in store.rejected()] == ["m2"]
 
@@ -345,7 +345,7 @@ def test_imported_memories_keep_their_origin_and_hyperedges(store: MemoryStore) 
     assert plain_item(store.item("f1")) == plain_item(foreign)
     assert [item.id for item in store.items("b")] == ["f1"]
     assert [item.id for item in store.items("a")] == ["m1", "m12", "m2"]
-    assert store.meta(BANK_VERSION) == "7"
+    assert store.meta(SHARED_VERSION) == "7"
     assert store.counts().imported == 1
     store.apply(Change(removed=("d1", "d2"), hyperedges=()))
     assert [item.id for item in store.items()] == ["f1"]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import itertools
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 from fedrag_flwr.memory import Change, MemoryStore
-from fedrag_flwr.memory.store.versions import LONGEST_JUMP
+from fedrag_flwr.memory.store.writer import LONGEST_JUMP
 from tests.memory.store.samples import IDENTITY, new_document, open_store
 
 
@@ -51,15 +49,3 @@ def test_versions_jump_so_that_two_histories_do_not_meet(tmp_path: Path) -> None
         assert all(0 < after - before <= LONGEST_JUMP for before, after in itertools.pairwise(versions))
         histories.append(set(versions[1:]))
     assert not histories[0] & histories[1]
-
-
-def test_a_store_from_before_versions_were_noted_has_given_none(tmp_path: Path) -> None:
-    with open_store(tmp_path / "device") as store:
-        version = come(store, "d1")
-    with closing(sqlite3.connect(tmp_path / "device" / "store.sqlite")) as connection:
-        connection.execute("DROP TABLE given")
-        connection.commit()
-    with open_store(tmp_path / "device") as store:
-        assert not store.gave_version(version)
-        store.give_version(version)
-        assert store.gave_version(version)

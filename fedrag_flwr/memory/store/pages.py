@@ -1,11 +1,11 @@
-"""Pages of deltas that are not whole yet: kept beside the memory, where nothing sees them, until the last one comes."""
+"""Deltas in pages: cut where they are sent, and put aside where they arrive, unseen until the last one is there."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,18 +13,71 @@ from fedrag_flwr.errors import WireError
 from fedrag_flwr.memory.store.schema import check_row, checksum, pack_names, unpack_names
 from fedrag_flwr.records import NOTHING_PENDING, START, Cursor, Delta, MemoryItem, Pending
 
-# Stores that were made before deltas came in pages lack these tables; the first page makes them.
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS staged (sender TEXT PRIMARY KEY, generation TEXT NOT NULL, since INTEGER NOT NULL,"
-    " version INTEGER NOT NULL, at_retracted INTEGER NOT NULL, at_version INTEGER NOT NULL, at_row INTEGER NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS staged_pages (number INTEGER PRIMARY KEY, sender TEXT NOT NULL, texts TEXT NOT NULL,"
-    " retracted TEXT NOT NULL, checksum INTEGER NOT NULL, vectors BLOB NOT NULL)",
-)
+PAGE_BYTES = 2**25
+MOST_PAGES = 256
+_ROWS = 2_048  # read at a time
+_NUMBERS = 3 * 8  # the lengths of an item's three lists
+
+Read = Callable[[Cursor, int], list[tuple[Cursor, MemoryItem]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of a delta, and where the rest begins; `START` where there is none."""
+
+    retracted: tuple[str, ...]
+    items: tuple[MemoryItem, ...]
+    next: Cursor
+
+
+def cut(retracted: Sequence[str], read: Read, after: Cursor, size: int) -> Page:
+    """Cut the page of a delta that follows a cursor: retractions first, then memories.
+
+    Parameters
+    ----------
+    retracted
+        All retractions of the delta, in their order.
+    read
+        Gives at most so many memories of the delta after a cursor, each with its own.
+    after
+        Where the page begins.
+    size
+        Bytes that it may take on the wire; it holds one row at least.
+    """
+    gone: list[str] = []
+    items: list[MemoryItem] = []
+    for name in retracted[after.retracted :]:
+        size -= _text(name)
+        if size < 0 and gone:
+            return Page(tuple(gone), (), Cursor(after.retracted + len(gone)))
+        gone.append(name)
+    place = Cursor(len(retracted), after.version, after.row)
+    while True:
+        rows = read(place, _ROWS)
+        for cursor, item in rows:
+            size -= weight(item)
+            if size < 0 and (items or gone):
+                return Page(tuple(gone), tuple(items), place)
+            items.append(item)
+            place = Cursor(len(retracted), cursor.version, cursor.row)
+        if len(rows) < _ROWS:
+            return Page(tuple(gone), tuple(items), START)
+
+
+def weight(item: MemoryItem) -> int:
+    """Bytes that a memory takes on the wire."""
+    texts = (item.id, item.question, item.answer, item.kind, item.answer_type, item.origin)
+    lists = (*item.hyperedges, *item.anchors, *item.support)
+    return sum(map(_text, texts)) + sum(map(_text, lists)) + _NUMBERS + 2 * len(item.embedding)
+
+
+def _text(text: str) -> int:
+    return len(text.encode()) + 2
 
 
 def pending(connection: sqlite3.Connection, sender: str, most_pages: int) -> Pending:
     """What has come of a sender's delta; nothing where it came to more pages than allowed and has to begin again."""
-    if not _is_made(connection) or _count(connection, sender) >= most_pages:
+    if _count(connection, sender) >= most_pages:
         return NOTHING_PENDING
     row = connection.execute(
         "SELECT generation, since, version, at_retracted, at_version, at_row FROM staged WHERE sender = ?", (sender,)
@@ -47,8 +100,6 @@ def collect(connection: sqlite3.Connection, page: Delta, sender: str, most_pages
     """
     if page.after == page.next == START:
         return (page,)
-    for table in _TABLES:
-        connection.execute(table)
     before = pending(connection, sender, most_pages)
     if page.after != START and before.after == START:
         raise _refused("a page came whose first ones are not here")
@@ -64,18 +115,8 @@ def collect(connection: sqlite3.Connection, page: Delta, sender: str, most_pages
 
 def drop(connection: sqlite3.Connection, sender: str) -> int:
     """Forget a sender's pages, and give how many there were."""
-    if not _is_made(connection):
-        return 0
     connection.execute("DELETE FROM staged WHERE sender = ?", (sender,))
     return connection.execute("DELETE FROM staged_pages WHERE sender = ?", (sender,)).rowcount
-
-
-def drop_all(connection: sqlite3.Connection) -> int:
-    """Forget the pages of all senders, and give how many there were."""
-    if not _is_made(connection):
-        return 0
-    connection.execute("DELETE FROM staged")
-    return connection.execute("DELETE FROM staged_pages").rowcount
 
 
 class _Staged:
@@ -125,10 +166,6 @@ def _unpack(texts: str, vectors: bytes) -> tuple[MemoryItem, ...]:
             MemoryItem(name, question, answer, kind, answer_type, tuple(edges), tuple(anchors), vector, origin)
         )
     return tuple(items)
-
-
-def _is_made(connection: sqlite3.Connection) -> bool:
-    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'staged'").fetchone() is not None
 
 
 def _count(connection: sqlite3.Connection, sender: str) -> int:

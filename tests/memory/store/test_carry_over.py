@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from fedrag_flwr.errors import StoreCorruptError, StoreFullError
-from fedrag_flwr.memory.store import MemoryStore, people
+from fedrag_flwr.memory.store import MemoryStore, carry_over
 from fedrag_flwr.memory.store.database import FILE
-from fedrag_flwr.memory.store.delivered import DeliveredAnswers
-from fedrag_flwr.memory.store.outbox import Outbox
+from fedrag_flwr.memory.store.outbox import DeliveredAnswers, Outbox
 from fedrag_flwr.records import Answer, Question
 
 
@@ -33,23 +32,23 @@ def test_what_several_cut_rebuilds_left_comes_into_one_store(tmp_path: Path) -> 
     root = tmp_path / "store"
     for names in (("a", "b"), ("b", "c")):
         leave(root, *names)
-        people.pack(root)
+        carry_over.pack(root)
         MemoryStore.erase(root)
-    assert (root / people.LUGGAGE).stat().st_mode & 0o777 == 0o600
+    assert (root / carry_over.CARRIED).stat().st_mode & 0o777 == 0o600
     leave(root, "d", "e")
     with opened(root) as store:
-        people.unpack(root, store.database)
-        people.unpack(root, store.database)  # nothing is left to unpack
+        carry_over.unpack(root, store.database)
+        carry_over.unpack(root, store.database)  # nothing is left to unpack
         waiting = Outbox(store.database, tmp_path / "keys", 60).waiting()
         assert {one.id: one.text for one in waiting} == {name: f"What is {name}?" for name in "abcde"}
         assert DeliveredAnswers(store.database).all().keys() == {f"{name}-told" for name in "abcde"}
-    assert not (root / people.LUGGAGE).exists()
+    assert not (root / carry_over.CARRIED).exists()
 
 
 def waiting(root: Path, *, withdrawn: str = "") -> set[str]:
     """Who waits in a store after what was packed came into it, and one question is withdrawn then."""
     with opened(root) as store:
-        people.unpack(root, store.database)
+        carry_over.unpack(root, store.database)
         outbox = Outbox(store.database, root.parent / "keys", 60)
         if withdrawn:
             assert outbox.withdraw(withdrawn)
@@ -59,37 +58,37 @@ def waiting(root: Path, *, withdrawn: str = "") -> set[str]:
 def test_a_rebuild_cut_before_the_store_went_brings_nothing_back(tmp_path: Path) -> None:
     root = tmp_path / "store"
     leave(root, "a", "b", "c")
-    people.pack(root)  # and the store could not be erased
-    packed = (root / people.LUGGAGE).read_bytes()
+    carry_over.pack(root)  # and the store could not be erased
+    packed = (root / carry_over.CARRIED).read_bytes()
     assert waiting(root, withdrawn="a") == {"b", "c"}
-    (root / people.LUGGAGE).write_bytes(packed)  # as if the device had been asked before it was built
+    (root / carry_over.CARRIED).write_bytes(packed)  # as if the device had been asked before it was built
     assert waiting(root) == {"b", "c"}
-    (root / people.LUGGAGE).write_bytes(packed)
-    people.pack(root)
+    (root / carry_over.CARRIED).write_bytes(packed)
+    carry_over.pack(root)
     MemoryStore.erase(root)
-    packed = (root / people.LUGGAGE).read_bytes()
+    packed = (root / carry_over.CARRIED).read_bytes()
     assert waiting(root, withdrawn="b") == {"c"}
-    (root / people.LUGGAGE).write_bytes(packed)  # and the process was killed before the file went
+    (root / carry_over.CARRIED).write_bytes(packed)  # and the process was killed before the file went
     assert waiting(root) == {"c"}
 
 
 def test_two_cut_rebuilds_lose_nobodys_question(tmp_path: Path) -> None:
     root = tmp_path / "store"
     leave(root, "a", "b")
-    people.pack(root)
+    carry_over.pack(root)
     MemoryStore.erase(root)  # and the first was cut here
     leave(root, "b", "c")
     for withdrawn, left in (("", {"a", "b", "c"}), ("c", {"a", "b"})):
-        people.pack(root)  # and the next were cut here
+        carry_over.pack(root)  # and the next were cut here
         assert waiting(root, withdrawn=withdrawn) == left
-        assert not (root / people.LUGGAGE).exists()
+        assert not (root / carry_over.CARRIED).exists()
 
 
 def test_a_store_that_nobody_asked_leaves_no_file(tmp_path: Path) -> None:
-    people.pack(tmp_path)
+    carry_over.pack(tmp_path)
     opened(tmp_path / "store").close()
-    people.pack(tmp_path / "store")
-    assert not list(tmp_path.rglob(people.LUGGAGE))
+    carry_over.pack(tmp_path / "store")
+    assert not list(tmp_path.rglob(carry_over.CARRIED))
 
 
 def test_a_whole_store_that_cannot_be_read_now_stops_the_rebuild(tmp_path: Path) -> None:
@@ -99,7 +98,7 @@ def test_a_whole_store_that_cannot_be_read_now_stops_the_rebuild(tmp_path: Path)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))  # SQLite makes a file beside one that it opens
     try:
         with pytest.raises(StoreFullError):
-            MemoryStore.erase(root, first=people.pack)
+            MemoryStore.erase(root, first=carry_over.pack)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert waiting(root) == {"a"}
@@ -110,7 +109,7 @@ def test_what_is_no_store_is_erased_all_the_same(tmp_path: Path) -> None:
     root.mkdir()
     with closing(sqlite3.connect(root / FILE)) as connection, connection:
         connection.execute("CREATE TABLE outbox (word TEXT)")
-    MemoryStore.erase(root, first=people.pack)
+    MemoryStore.erase(root, first=carry_over.pack)
     assert not (root / FILE).exists()
 
 
@@ -124,9 +123,9 @@ def test_a_torn_table_costs_the_other_nothing(torn: str, left: set[str], tmp_pat
     with (root / FILE).open("r+b") as file:
         file.seek((page - 1) * size)
         file.write(b"\xff" * size)
-    MemoryStore.erase(root, first=people.pack)
+    MemoryStore.erase(root, first=carry_over.pack)
     with opened(root) as store:
-        people.unpack(root, store.database)
+        carry_over.unpack(root, store.database)
         assert {one.id for one in Outbox(store.database, tmp_path / "keys", 60).waiting()} == left
         assert set(DeliveredAnswers(store.database).all()) == ({"a-told"} if torn == "outbox" else set())
 
@@ -135,12 +134,12 @@ def test_a_torn_table_costs_the_other_nothing(torn: str, left: set[str], tmp_pat
 def test_a_damaged_file_is_an_error_that_keeps_it(body: bytes, tmp_path: Path) -> None:
     root = tmp_path / "store"
     leave(root, "a")
-    (root / people.LUGGAGE).write_bytes(body)
+    (root / carry_over.CARRIED).write_bytes(body)
     with opened(root) as store, pytest.raises(StoreCorruptError, match="damaged"):
-        people.unpack(root, store.database)
+        carry_over.unpack(root, store.database)
     with pytest.raises(StoreCorruptError, match="damaged"):
-        people.pack(root)
-    assert (root / people.LUGGAGE).read_bytes() == body
+        carry_over.pack(root)
+    assert (root / carry_over.CARRIED).read_bytes() == body
 
 
 def test_of_a_store_whose_torn_names_cannot_be_read_nothing_is_packed(tmp_path: Path) -> None:
@@ -149,5 +148,5 @@ def test_of_a_store_whose_torn_names_cannot_be_read_nothing_is_packed(tmp_path: 
     with closing(sqlite3.connect(file)) as connection:
         [name] = connection.execute("SELECT name FROM sqlite_master LIMIT 1").fetchone()
     file.write_bytes(file.read_bytes().replace(b"CREATE", b"\x8f" * 6).replace(name.encode(), b"\x8f" * len(name)))
-    people.pack(tmp_path / "store")
-    assert not (tmp_path / "store" / people.LUGGAGE).exists()
+    carry_over.pack(tmp_path / "store")
+    assert not (tmp_path / "store" / carry_over.CARRIED).exists()

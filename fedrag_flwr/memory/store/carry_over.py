@@ -14,20 +14,19 @@ from pathlib import Path
 
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.files import replace_file
-from fedrag_flwr.memory.store import delivered, outbox
 from fedrag_flwr.memory.store.database import FILE, Database
 from fedrag_flwr.sqlite_errors import own_errors
 
 _LOG = logging.getLogger(__name__)
-LUGGAGE = "luggage.json"  # beside a store that is made anew
-_TABLES = {"outbox": outbox.TABLE, "delivered_answers": delivered.TABLE}
-_TAKEN = "luggage"  # meta key: the digest of the file that was taken in last
+CARRIED = "carried-over.json"  # beside a store that is made anew
+_TABLES = ("delivered_answers", "outbox")
+_TAKEN = "carried-over"  # meta key: the digest of the file that was taken in last
 _STORE = "SELECT value FROM state WHERE key = 'store'"
 Rows = dict[str, list[dict[str, object]]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Luggage:
+class _Carried:
     """A file's content: the rows of each store that it was packed from, by its id, and its digest; "" without one."""
 
     stores: dict[str, Rows] = field(default_factory=dict)
@@ -49,7 +48,7 @@ def pack(root: Path) -> None:
     store, held = _held(root)
     stores = _left(root).stores | {store: held}
     if any(rows for tables in stores.values() for rows in tables.values()):
-        replace_file(root / LUGGAGE, json.dumps({"stores": stores}, default=_told).encode())
+        replace_file(root / CARRIED, json.dumps({"stores": stores}, default=_told).encode())
 
 
 def unpack(root: Path, database: Database) -> None:
@@ -71,13 +70,12 @@ def unpack(root: Path, database: Database) -> None:
         taken = connection.execute("SELECT 1 FROM meta WHERE key = ? AND value = ?", (_TAKEN, left.digest)).fetchone()
         others = [rows for name, rows in left.stores.items() if name != store and taken is None]
         for table, packed in (pair for rows in others for pair in rows.items()):
-            connection.execute(_TABLES[table])
             for row in packed:
                 names = ", ".join(row)
                 marks = ", ".join("?" * len(row))
                 connection.execute(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({marks})", list(row.values()))
         connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_TAKEN, left.digest))
-    (root / LUGGAGE).unlink()
+    (root / CARRIED).unlink()
 
 
 def _held(root: Path) -> tuple[str, Rows]:
@@ -92,7 +90,7 @@ def _held(root: Path) -> tuple[str, Rows]:
             there = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if "state" in there:
                 [store] = connection.execute(_STORE).fetchone() or [""]
-            for table in sorted(_TABLES.keys() & there):
+            for table in sorted(there.intersection(_TABLES)):
                 with _torn_is_told(root):  # the other one may be whole
                     if "number" not in {row["name"] for row in connection.execute(f"PRAGMA table_info({table})")}:
                         continue  # somebody else's
@@ -110,16 +108,16 @@ def _torn_is_told(root: Path) -> Iterator[None]:
         _LOG.warning("waiting questions or delivered answers cannot be read: %s", error.what)
 
 
-def _left(root: Path) -> _Luggage:
+def _left(root: Path) -> _Carried:
     try:
-        body = (root / LUGGAGE).read_bytes()
+        body = (root / CARRIED).read_bytes()
         told = json.loads(body, object_hook=_meant)
-        return _Luggage(dict(told["stores"]), hashlib.sha256(body).hexdigest())
+        return _Carried(dict(told["stores"]), hashlib.sha256(body).hexdigest())
     except FileNotFoundError:
-        return _Luggage()
+        return _Carried()
     except (ValueError, KeyError, TypeError):
         raise StoreCorruptError(
-            "the file of waiting questions and delivered answers is damaged", where=LUGGAGE, fix="move it away"
+            "the file of waiting questions and delivered answers is damaged", where=CARRIED, fix="move it away"
         ) from None
 
 
