@@ -19,6 +19,8 @@ from fedrag_flwr.retrieval import QuestionVectors, TokenTable, searchable_text
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.text import ParseExtractor, SpacyPipeline, read_tuples, write_tuples
 
+_BLOCK = 1_024  # passages whose tuples are kept together
+
 
 @dataclass(frozen=True, slots=True)
 class PoolQuestion:
@@ -36,6 +38,16 @@ class Pool:
     passages: tuple[Passage, ...]
     tuples: tuple[EvidenceTuple, ...]
     questions: tuple[PoolQuestion, ...]
+
+    def first(self, questions: int) -> Pool:
+        """The first questions over their own passages and the pool's first 60."""
+        asked = self.questions[:questions]
+        needed = {name for one in asked for name in one.gold} | {one.id for one in self.passages[:60]}
+        return Pool(
+            tuple(one for one in self.passages if one.id in needed),
+            tuple(one for one in self.tuples if one.passage_id in needed),
+            asked,
+        )
 
 
 def hipporag_pool(data: Path) -> Pool:
@@ -79,6 +91,15 @@ def question_vectors(pool: Pool) -> QuestionVectors:
         vectors.whole(question.text)
         vectors.tokens(question.text)
     return vectors
+
+
+def by_blocks(passages: Sequence[Passage]) -> list[tuple[str, list[EvidenceTuple]]]:
+    """Passages with their tuples by the rules; a block that was parsed before is read."""
+    found: dict[str, list[EvidenceTuple]] = {passage.id: [] for passage in passages}
+    for start in range(0, len(passages), _BLOCK):
+        for one in own_tuples(passages[start : start + _BLOCK]):
+            found[one.passage_id].append(one)
+    return list(found.items())
 
 
 def own_tuples(passages: Sequence[Passage]) -> list[EvidenceTuple]:

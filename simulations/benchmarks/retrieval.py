@@ -1,0 +1,344 @@
+"""How many of a question's passages does each retriever find in one large pool, and how does that grow?
+
+``pool`` ranks HippoRAG's: 1,890 passages, 100 questions of MuSiQue, GPT-3.5's tuples. Weights that are fitted, of
+coverage and of rerankers, are fitted in five folds; each question is ranked by what was fitted on the other four. Times
+leave out encoding the question. ``sets`` pools all paragraphs of a set's dev questions, with the tuples of the rules
+over the parse, for HKVM-RAG's key spaces. ``growth`` builds a device's answer paths over the pooled paragraphs of the
+three sets, and beyond these over copies: in the n-th one the letters of capitalised words are moved n places on in the
+alphabet, so that names are new and words such as "film" or "1987" get more passages. Each size is measured in a process
+of its own, in this thread's own time. Vectors and tuples are kept under the project's home.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+
+from fedrag_flwr.evaluation import mean_interval
+from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.evaluation.metrics import accuracy
+from fedrag_flwr.hypergraph import DiffusionSettings, HyperedgeKeys, PassageGraph, TupleTable
+from fedrag_flwr.records import EvidenceTuple, Passage
+from fedrag_flwr.retrieval import (
+    Bm25Retriever,
+    ControlledRetriever,
+    ControllerFeatures,
+    CoverageRetriever,
+    CoverageSettings,
+    DenseRetriever,
+    FactTable,
+    FittingSettings,
+    LabelledRankings,
+    LateInteractionRetriever,
+    PassageWalkRetriever,
+    QuestionVectors,
+    ReciprocalRankFusion,
+    Retriever,
+    fit_controller,
+    normalised,
+    out_of_fold,
+    ranked,
+    searchable_text,
+)
+from fedrag_flwr.retrieval.evidence_sources import PathKeys
+from fedrag_flwr.sources.benchmark import read_multihop
+from fedrag_flwr.text.lexicon import MONTHS
+from simulations.bench.frame import Bench
+from simulations.bench.plan import named
+from simulations.corpora.candidates import PAIRWISE, PATHS, RARE, by_key_spaces, key_spaces
+from simulations.corpora.retrieval_pool import Pool, by_blocks, hipporag_pool, own_tuples, question_vectors, token_table
+from simulations.corpora.sentences import DATASETS, encoded, pooled_documents, rows_of
+from simulations.reporting.recall import Order, gained, ids, recalls
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+SEED, FOLDS, DEEPEST = 7, 5, 10
+WEIGHTS = (5.0, 10.0, 20.0, 40.0, 80.0)  # of coverage, among which is chosen
+LATE, WALK, COVERAGE = "late interaction over 100 dense", "walk over vertices and passages", "walk, coverage"
+FITTED = "walk, coverage, weight out of fold"
+RERANKERS: Mapping[str, tuple[str, ...]] = {
+    "reranker: dense, BM25, answer paths": ("dense", "BM25", f"{PATHS}{RARE}"),
+    "reranker: first stages": ("dense", "BM25", LATE),
+    "reranker: first stages, answer paths": ("dense", "BM25", LATE, f"{PATHS}{RARE}"),
+    "reranker: dense, BM25, answer paths, coverage": ("dense", "BM25", f"{PATHS}{RARE}", COVERAGE),
+}
+SIZES = "2048,8192,32768,131072"
+QUESTIONS = 34  # of each set, on which growth is timed
+_CAPITALISED = re.compile(r"\b[A-Z][A-Za-z]*\b")
+
+
+def run(
+    bench: Bench,
+    parts: Annotated[str, typer.Option(help="Of pool, sets, growth; separated by commas.")] = "pool,sets,growth",
+    own: Annotated[bool, typer.Option(help="Walk over the tuples of the rules, too.")] = False,
+    sizes: Annotated[str, typer.Option(help="Passages of the growing corpus.")] = SIZES,
+) -> None:
+    """Rank pools by every retriever, and build answer paths over more and more passages."""
+    chosen = named(parts, ("pool", "sets", "growth"))
+    if "pool" in chosen:
+        pool = hipporag_pool(bench.data())
+        _rank_pool(bench, pool.first(4) if bench.quick else pool, own)
+    if "sets" in chosen:
+        _rank_sets(bench)
+    if "growth" in chosen:
+        _grow(bench, [int(size) for size in bench.sized(sizes, "256,512").split(",")])
+
+
+def _rank_pool(bench: Bench, pool: Pool, own: bool) -> None:
+    """HippoRAG's pool, by every retriever and by rerankers over some of them."""
+    from pandas import DataFrame
+
+    supporting = [question.gold for question in pool.questions]
+    vectors = question_vectors(pool)
+    made, walking = retrievers(pool, vectors, own)
+    runs = {name: rank_all(one, pool) for name, one in made.items()}
+    tokens = token_table(pool.passages, vectors)
+    by_weight = {
+        weight: rank_all(CoverageRetriever(walking, tokens, vectors, CoverageSettings(weight)), pool)
+        for weight in WEIGHTS
+    }
+    runs[FITTED] = chosen_out_of_fold(by_weight, supporting, np.random.default_rng(SEED))
+    runs |= {name: _reranked(pool, made, sources) for name, sources in RERANKERS.items()}
+    found = {name: recalls(one.orders, supporting, (2, 5, 10)) for name, one in runs.items()}
+    rows = []
+    for name, measured in found.items():
+        interval = mean_interval(measured["R@5"].to_numpy(), rng=np.random.default_rng(SEED))
+        gain = gained(measured, found["dense"], "R@5", SEED)
+        means = measured.mean().round(1)
+        bounds = f"{interval.low:.0f}-{interval.high:.0f}"
+        rows.append(
+            {"ranker": name, **means, "R@5 95 %": bounds, "R@5 - dense": gain, "cpu ms": round(runs[name].ms, 1)}
+        )
+    bench.table("pool", DataFrame(rows), f"{len(pool.questions)} questions over {len(pool.passages)} passages")
+    order = np.random.default_rng(SEED).permutation(len(supporting))  # coverage was designed on the first half
+    halves = {"designed on": order[: len(order) // 2], "held out": order[len(order) // 2 :]}
+    told = [
+        {"questions": half, "ranker": name, **found[name].iloc[rows].mean().round(1)}
+        for half, rows in halves.items()
+        for name in (WALK, COVERAGE)
+    ]
+    bench.table("pool_halves", DataFrame(told))
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One retriever's orders of all questions, and the mean milliseconds of this thread's own time for one."""
+
+    orders: list[Order]
+    ms: float
+
+
+def rank_all(retriever: Retriever, pool: Pool) -> Ranked:
+    """Rank all questions."""
+    retriever.rank(pool.questions[0].text, DEEPEST)
+    start = time.thread_time()
+    orders = [ids(retriever.rank(question.text, DEEPEST)) for question in pool.questions]
+    return Ranked(orders, 1e3 * (time.thread_time() - start) / len(orders))
+
+
+def retrievers(pool: Pool, questions: QuestionVectors, own: bool) -> tuple[dict[str, Retriever], Retriever]:
+    """The retrievers of which nothing is fitted, and the walk among them."""
+    vectors, _ = encoded([searchable_text(passage) for passage in pool.passages], "passages")
+    tokens = token_table(pool.passages, questions)
+    sparse = Bm25Retriever(pool.passages)
+    dense = DenseRetriever([passage.id for passage in pool.passages], vectors, questions)
+    late = LateInteractionRetriever(tokens, questions, dense)
+    table = TupleTable.of(pool.tuples, [passage.id for passage in pool.passages])
+    walking = walk(pool, pool.tuples, dense, questions)
+    rows: dict[str, Retriever] = {
+        "BM25": sparse,
+        "dense": dense,
+        "late interaction": LateInteractionRetriever(tokens, questions),
+        LATE: late,
+        "rank fusion: BM25, dense, late": ReciprocalRankFusion([sparse, dense, late]),
+        **by_key_spaces(table, key_spaces(table), sparse),
+        WALK: walking,
+        COVERAGE: CoverageRetriever(walking, tokens, questions),
+    }
+    if own:
+        ours = walk(pool, own_tuples(pool.passages), dense, questions)
+        rows[f"{WALK}, rule tuples"] = ours
+        rows[f"{COVERAGE}, rule tuples"] = CoverageRetriever(ours, tokens, questions)
+    return rows, walking
+
+
+def walk(
+    pool: Pool, extracted: Sequence[EvidenceTuple], dense: DenseRetriever, questions: QuestionVectors
+) -> PassageWalkRetriever:
+    """PageRank over vertices and passages."""
+    tuples = normalised(extracted)
+    table = TupleTable.of(tuples, [passage.id for passage in pool.passages])
+    facts = FactTable.of(tuples, table)
+    vertices, _ = encoded(table.vertices, "vertices")
+    statements, _ = encoded(facts.texts, "facts")
+    return PassageWalkRetriever(PassageGraph(table, vertices), facts, statements, dense, questions)
+
+
+def chosen_out_of_fold(
+    by_weight: Mapping[float, Ranked], supporting: Sequence[Order], rng: np.random.Generator
+) -> Ranked:
+    """Rank each question with the weight that is best for R@5 on the other folds; the lower one of equals."""
+    scores = {weight: recalls(one.orders, supporting, (5,))["R@5"] for weight, one in by_weight.items()}
+    orders: list[Order] = [()] * len(supporting)
+    for fold in np.array_split(rng.permutation(len(supporting)), FOLDS):
+        rest = np.setdiff1d(np.arange(len(supporting)), fold)
+        best = max(sorted(scores), key=lambda weight: float(scores[weight][rest].mean()))
+        for row in fold:
+            orders[row] = by_weight[best].orders[row]
+    return Ranked(orders, float(np.mean([one.ms for one in by_weight.values()])))
+
+
+def _reranked(pool: Pool, made: Mapping[str, Retriever], sources: tuple[str, ...]) -> Ranked:
+    """A learned reranker over some sources, out of fold; timed is one that was fitted on all questions."""
+    features, settings = ControllerFeatures(sources), FittingSettings()
+    brought = [
+        LabelledRankings(tuple(made[name].rank(question.text, DEEPEST) for name in sources), frozenset(question.gold))
+        for question in pool.questions
+    ]
+    found = out_of_fold(features, brought, settings, np.random.default_rng(SEED))
+    controller = fit_controller(features, brought, settings, np.random.default_rng(SEED))
+    timed = rank_all(ControlledRetriever([made[name] for name in sources], controller), pool)
+    return Ranked([ids(ranking) for ranking in found], timed.ms)
+
+
+def _rank_sets(bench: Bench) -> None:
+    """HKVM-RAG's key spaces over the pooled dev paragraphs of each set."""
+    from pandas import DataFrame
+
+    known = {} if bench.quick else dict(tuples_of_pool(bench.data()))
+    means, gains = [], []
+    for dataset, file in DATASETS.items():
+        pool = read_multihop(bench.data() / f"{file}.jsonl.gz", "dev", bench.sized(None, 2))
+        passages = [Passage(one.id, one.id, one.title, one.text, ()) for one in pool.documents]
+        tuples = known or dict(by_blocks(passages))
+        found = rank_by_spaces(pool.questions, passages, [one for p in passages for one in tuples[p.id]])
+        told = {"set": dataset, "questions": len(pool.questions), "passages": len(passages)}
+        means += [{**told, "key space": name, **measured.mean().round(1)} for name, measured in found.items()]
+        for kind in ("", RARE):
+            first, second = found[f"{PATHS}{kind}"], found[f"{PAIRWISE}{kind}"]
+            apart = {measure: gained(first, second, measure, SEED) for measure in ("all@10", "all@20", "support@5")}
+            gains.append({"set": dataset, "difference": f"{PATHS} - {PAIRWISE}{kind}", **apart})
+        bench.tell(f"{dataset}: {len(pool.questions)} questions over {len(passages):,} passages")
+    bench.table("sets", DataFrame(means))
+    bench.table("sets_difference", DataFrame(gains))
+
+
+def rank_by_spaces(
+    questions: Sequence[GoldQuestion], passages: Sequence[Passage], tuples: Sequence[EvidenceTuple]
+) -> dict[str, DataFrame]:
+    """Each key space with both kinds of seeds, whole, deeper and pruned (section VII): its measures by question."""
+    table = TupleTable.of(tuples, [passage.id for passage in passages])
+    spaces = key_spaces(table)
+    paths = spaces[PATHS]
+    if isinstance(paths, HyperedgeKeys):
+        spaces[f"{PATHS}, two steps"] = HyperedgeKeys("deeper", table, paths.edges, DiffusionSettings(depth=2))
+        spaces[f"{PATHS}, heaviest half"] = HyperedgeKeys("pruned", table, paths.edges.pruned(0.5))
+    text_of = {passage.id: searchable_text(passage) for passage in passages}
+    supporting = [question.documents for question in questions]
+    answering = [
+        [name for name in question.documents if accuracy(text_of[name], (question.answer, *question.aliases))]
+        for question in questions
+    ]
+    made = by_key_spaces(table, spaces, Bm25Retriever(passages))
+    return {
+        name: recalls([ids(one.rank(q.text, 20)) for q in questions], supporting, (5, 10, 20), answering)
+        for name, one in made.items()
+    }
+
+
+def _grow(bench: Bench, sizes: Sequence[int]) -> None:
+    """Seconds and memory to build a device's answer paths, and milliseconds to ask them."""
+    from pandas import DataFrame
+
+    kept = bench.rows("growth")
+    limit = bench.sized(None, 2)
+    rows = []
+    for size in sizes:
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
+            rows.append(
+                kept.row(f"{size} {limit}", lambda n=size: process.submit(grown, bench.data(), n, limit).result())  # type: ignore[misc]
+            )
+    bench.table("growth", DataFrame(rows).round(1))
+
+
+def grown(data: Path, size: int, limit: int | None) -> dict[str, float]:
+    """Build answer paths over so many passages, and ask them; `limit` is of the rows that are pooled of each set."""
+    pool = tuples_of_pool(data, limit)
+    questions = [
+        fields["question"].strip()
+        for file in DATASETS.values()
+        for fields in rows_of(data / f"{file}.jsonl.gz", "dev", QUESTIONS)
+    ]
+    gc.collect()
+    before = _resident_mb()
+    held = dict(corpus(pool, size))
+    start = time.thread_time()
+    keys = PathKeys.of(list(held), held)
+    build = time.thread_time() - start
+    gc.collect()
+    mb, times, names = _resident_mb() - before, [], list(held)
+    for text in questions:
+        start = time.thread_time()
+        ranked(names, keys.paths.scores(keys.seeds.seeds(text)), 10, above=0.0)
+        times.append(1_000 * (time.thread_time() - start))
+    return {
+        "passages": size,
+        "tuples": sum(map(len, held.values())),
+        "vertices": len(keys.paths.table.vertices),
+        "hyperedges": len(keys.paths.edges.names),
+        "build s": build,
+        "MB": mb,
+        "ms, median": float(np.median(times)),
+        "ms, p95": float(np.percentile(times, 95)),
+    }
+
+
+def tuples_of_pool(data: Path, limit: int | None = None) -> list[tuple[str, list[EvidenceTuple]]]:
+    """Every passage of the three sets' pooled rows, with its tuples."""
+    documents = pooled_documents(data, limit)
+    return by_blocks([Passage(one.id, one.id, one.title, one.text, ()) for one in documents])
+
+
+def corpus(pool: Sequence[tuple[str, list[EvidenceTuple]]], size: int) -> Iterator[tuple[str, list[EvidenceTuple]]]:
+    """The first passages of the pool and of its copies, whose names are other ones."""
+    for number in range(size):
+        copy, place = divmod(number, len(pool))
+        name, tuples = pool[place]
+        passage = f"{name}-{copy}" if copy else name
+        yield (
+            passage,
+            [
+                replace(one, head=other_names(one.head, copy), tail=other_names(one.tail, copy), passage_id=passage)
+                for one in tuples
+            ],
+        )
+
+
+def other_names(text: str, places: int) -> str:
+    """A text with the letters of its capitalised words moved on in the alphabet; months stay."""
+
+    def moved(found: re.Match[str]) -> str:
+        if found[0].lower() in MONTHS:
+            return found[0]
+        return "".join(
+            chr((ord(char) - (first := 65 if char.isupper() else 97) + places) % 26 + first) for char in found[0]
+        )
+
+    return _CAPITALISED.sub(moved, text) if places else text
+
+
+def _resident_mb() -> float:
+    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
