@@ -1,6 +1,15 @@
 """First stages and structured retrieval: what ranks a corpus' passages for a question."""
 
-from fedrag_flwr.retrieval.base import RankedPassage, Ranking, Retriever, ranked, scaled, searchable_text
+from fedrag_flwr.retrieval.base import (
+    RankedPassage,
+    Ranking,
+    ReciprocalRankFusion,
+    Retriever,
+    fuse,
+    ranked,
+    scaled,
+    searchable_text,
+)
 from fedrag_flwr.retrieval.controller import ControlledRetriever, Controller, ControllerFeatures, Scaling
 from fedrag_flwr.retrieval.controller_fitting import (
     Examples,
@@ -12,7 +21,6 @@ from fedrag_flwr.retrieval.controller_fitting import (
     out_of_fold,
 )
 from fedrag_flwr.retrieval.dense import DenseRetriever, QuestionVectors, TextEncoder
-from fedrag_flwr.retrieval.fusion import ReciprocalRankFusion, fuse
 from fedrag_flwr.retrieval.late import LateInteractionRetriever, TokenTable
 from fedrag_flwr.retrieval.passage_walk import (
     CoverageRetriever,
@@ -22,10 +30,8 @@ from fedrag_flwr.retrieval.passage_walk import (
     WalkSettings,
     normalised,
 )
-from fedrag_flwr.retrieval.second_hop import SecondHopRetriever, SecondHopSettings
-from fedrag_flwr.retrieval.sparse import Bm25Retriever, Bm25Settings
-from fedrag_flwr.retrieval.structured import KeySpaceRetriever
-from fedrag_flwr.retrieval.words import words
+from fedrag_flwr.retrieval.sparse import Bm25Retriever, Bm25Settings, words
+from fedrag_flwr.retrieval.structured import KeySpaceRetriever, SecondHopRetriever, SecondHopSettings
 
 __all__ = [
     "Bm25Retriever",

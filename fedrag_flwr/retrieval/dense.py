@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -39,39 +38,23 @@ class QuestionVectors:
     def __init__(self, encoder: TextEncoder, most: int = 256, tokens: TokenEncoder | None = None) -> None:
         self.encoder = encoder
         self.token_encoder = tokens or encoder
-        self._most = most
-        self._lock = threading.Lock()
-        self._whole: OrderedDict[str, Floats] = OrderedDict()
-        self._tokens: OrderedDict[str, Floats] = OrderedDict()
+        self._whole = lru_cache(most)(lambda question: self.encoder.encode([question])[0])
+        self._tokens = lru_cache(most)(lambda question: self.token_encoder.token_embeddings([question], asked=True)[0])
 
     def whole(self, question: str) -> Floats:
         """The question's vector, shape (dimension,), unit norm."""
-        return self._kept(self._whole, question, lambda: self.encoder.encode([question])[0])
+        found: Floats = self._whole(question)
+        return found
 
     def tokens(self, question: str) -> Floats:
         """The vectors of the question's tokens, shape (tokens, width), unit rows."""
-        return self._kept(self._tokens, question, lambda: self._asked(question))
+        found: Floats = self._tokens(question)
+        return found
 
     def forget(self) -> None:
         """Keep nothing of the questions so far."""
-        with self._lock:
-            self._whole.clear()
-            self._tokens.clear()
-
-    def _asked(self, question: str) -> Floats:
-        return self.token_encoder.token_embeddings([question], asked=True)[0]
-
-    def _kept(self, kept: OrderedDict[str, Floats], question: str, encode: Callable[[], Floats]) -> Floats:
-        with self._lock:
-            if question in kept:
-                kept.move_to_end(question)
-                return kept[question]
-        made = encode()  # outside the lock: whoever else asks now encodes too, and gets the same
-        with self._lock:
-            kept[question] = made
-            while len(kept) > self._most:
-                kept.popitem(last=False)
-        return made
+        self._whole.cache_clear()
+        self._tokens.cache_clear()
 
 
 class DenseRetriever:

@@ -98,13 +98,6 @@ class TokenTable:
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             raise StoreMismatchError("there are no token vectors", where=path.name) from error
 
-    def only(self, ids: Sequence[str]) -> TokenTable:
-        """The part of the table that holds these passages; errors as `rows`."""
-        places = [slice(self.bounds[row], self.bounds[row + 1]) for row in self.rows(ids)]
-        bounds = np.cumsum([0, *(place.stop - place.start for place in places)], dtype=np.int64)
-        codes = np.concatenate([self.codes[place] for place in places])
-        return TokenTable(ids, codes, np.concatenate([self.scales[place] for place in places]), bounds)
-
     def rows(self, ids: Sequence[str]) -> list[int]:
         """The places of passages in the table.
 

@@ -15,7 +15,7 @@ from fedrag_flwr.records import EvidenceTuple
 from fedrag_flwr.retrieval.base import RankedPassage, Ranking, Retriever, ranked, scaled
 from fedrag_flwr.retrieval.dense import DenseRetriever, QuestionVectors
 from fedrag_flwr.retrieval.late import TokenTable
-from fedrag_flwr.retrieval.words import words
+from fedrag_flwr.retrieval.sparse import words
 
 
 @dataclass(frozen=True, slots=True)

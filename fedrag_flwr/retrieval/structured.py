@@ -1,11 +1,24 @@
-"""Retrieval over evidence tuples: a question seeds a key space, and the key space scores passages."""
+"""Retrieval by what passages say of each other: evidence tuples that share an entity, and titles that are named."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import SettingError, StoreMismatchError
 from fedrag_flwr.hypergraph import KeySpace, VertexSeeds
-from fedrag_flwr.retrieval.base import Ranking, Retriever, ranked
+from fedrag_flwr.records import Passage
+from fedrag_flwr.retrieval.base import Ranking, Retriever, ranked, scaled, searchable_text
+from fedrag_flwr.retrieval.sparse import Words, words
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix  # type: ignore[import-untyped, unused-ignore]
+
+Floats = NDArray[np.float64]
 
 
 class KeySpaceRetriever:
@@ -33,3 +46,103 @@ class KeySpaceRetriever:
         if not np.any(seeds):
             return self._otherwise.rank(question, k)
         return ranked(self._space.table.passages, self._space.scores(seeds), k, above=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class SecondHopSettings:
+    """How far and how strongly titles lead on.
+
+    Parameters
+    ----------
+    seeds
+        How many of the first stage's passages lead on.
+    weight
+        Of the best lead to a passage, against its own score.
+    depth
+        Places of the first stage that count; beyond them only passages that a seed leads to are ranked.
+    """
+
+    seeds: int = 5
+    weight: float = 1.0
+    depth: int = 100
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.seeds <= self.depth or not 0.0 <= self.weight < np.inf:
+            raise SettingError("second-hop settings are out of range", where="retrieval")
+
+
+class SecondHopRetriever:
+    """Adds to a first stage's scores what its best passages lead to by naming it.
+
+    A two-hop question describes one passage and means another, whose title often stands in the first but not in the
+    question. A seed leads to a passage by the share of the title's words, counted by their rarity among the passages
+    (the inverse frequency of BM25), that the seed tells and the question does not. With the first stage's scores scaled
+    to [0, 1] over its places, a passage scores ``own + weight * max over the other seeds of (seed's own * share)``.
+
+    Parameters
+    ----------
+    first
+        The first stage.
+    passages
+        All that it may rank. One without a title is never led to.
+    settings
+        Seeds, weight and depth.
+    split
+        How texts fall into words.
+    """
+
+    def __init__(
+        self,
+        first: Retriever,
+        passages: Sequence[Passage],
+        settings: SecondHopSettings | None = None,
+        split: Words = words,
+    ) -> None:
+        from sklearn.feature_extraction.text import CountVectorizer  # type: ignore[import-untyped, unused-ignore]
+
+        self._settings = settings or SecondHopSettings()
+        self.id = f"second-hop({first.id}, {self._settings})"
+        self._first = first
+        self._ids = [passage.id for passage in passages]
+        self._place = {name: row for row, name in enumerate(self._ids)}
+        of_titles = {word for passage in passages for word in split(passage.title)}
+        vocabulary = ["", *sorted(of_titles)]  # a vocabulary may not be empty; no text holds the word ""
+        self._counter = CountVectorizer(analyzer=split, vocabulary=vocabulary, binary=True, dtype=np.float64)
+        self._told: csr_matrix = self._counter.transform([searchable_text(passage) for passage in passages])
+        holders = np.asarray(self._told.sum(axis=0)).ravel()
+        rarity = np.log1p((len(self._ids) - holders + 0.5) / (holders + 0.5))
+        titles = self._counter.transform([passage.title for passage in passages]).multiply(rarity)
+        whole = np.asarray(titles.sum(axis=1))
+        self._shares: csr_matrix = titles.multiply(1.0 / np.where(whole > 0.0, whole, 1.0)).T.tocsr()
+
+    def rank(self, question: str, k: int) -> Ranking:
+        """Give at most k passages, best first; equal scores in the order of their ids.
+
+        Ranked is what the first stage ranks among its first `depth` places or a seed leads to: there may be fewer
+        than k.
+
+        Raises
+        ------
+        StoreMismatchError
+            The first stage ranks a passage that is not among the passages.
+        """
+        found = self._first.rank(question, self._settings.depth)
+        if not found:
+            return ()
+        if any(one.passage_id not in self._place for one in found):
+            raise StoreMismatchError("the first stage ranks other passages", where="second hop")
+        rows = [self._place[one.passage_id] for one in found]
+        own = np.zeros(len(self._ids))
+        own[rows] = scaled(np.array([one.score for one in found]))
+        leads = self._leads(question, rows[: self._settings.seeds], own)
+        reached = leads > 0.0
+        reached[rows] = True
+        return ranked(self._ids, np.where(reached, own + self._settings.weight * leads, -np.inf), k)
+
+    def _leads(self, question: str, seeds: list[int], own: Floats) -> Floats:
+        """The best lead from another seed to each passage, shape (n,)."""
+        told = self._told[seeds]
+        new = told - told.multiply(self._counter.transform([question]))
+        shares = (new @ self._shares).toarray()
+        shares[np.arange(len(seeds)), seeds] = 0.0
+        return np.asarray((own[seeds, None] * shares).max(axis=0), dtype=np.float64)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.models.base import TextEncoder
 from fedrag_flwr.models.encoder import LateInteractionReranker
 from fedrag_flwr.records import Document
-from fedrag_flwr.retrieval.words import words
+from fedrag_flwr.retrieval.sparse import words
 from fedrag_flwr.text.base import Pipeline
 from fedrag_flwr.text.words import normalise_anchor, normalise_line
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.errors import EmptySourceError
 from fedrag_flwr.records import Document, Passage
 from fedrag_flwr.retrieval.base import Ranking, ranked, searchable_text
-from fedrag_flwr.retrieval.sparse import Bm25Retriever, Bm25Settings
-from fedrag_flwr.retrieval.words import content_words, words
+from fedrag_flwr.retrieval.sparse import Bm25Retriever, Bm25Settings, content_words, words
 from fedrag_flwr.sources.base import Reading, Source, SourceHit
 from fedrag_flwr.sources.keeping import Kept
 from fedrag_flwr.sources.source_search import SearchTools, bounded, content_version, unit_interval

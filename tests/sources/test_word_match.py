@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.records import Document
-from fedrag_flwr.retrieval.words import content_words
+from fedrag_flwr.retrieval.sparse import content_words
 from fedrag_flwr.sources.text_search import held_share
 
 SPLIT = [
