@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import accumulate, islice, pairwise
@@ -74,15 +74,16 @@ def run(
     settings = Settings.from_config({"models.generation-cache": False, **bench.changes})
     models = load_models(settings.models, fedrag_home())
     with tempfile.TemporaryDirectory() as folder:
-        builds, stages = measure(found, count, steps, settings, models, Path(folder))
+        builds, stages, types = measure(found, count, steps, settings, models, Path(folder))
     bench.table("build", builds)
     bench.table("stages", stages, "The first build by stage.")
+    bench.table("types", types, "Its memories by type of question.")
 
 
 def measure(
     documents: Sequence[Document], count: int, changes: Sequence[int], settings: Settings, models: Models, root: Path
-) -> tuple[DataFrame, DataFrame]:
-    """Time every build.
+) -> tuple[DataFrame, DataFrame, DataFrame]:
+    """Time every build; give the first one's stages and memories by type, too.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ def measure(
     for place, document in enumerate(documents[:count]):
         _write(folder, f"{place:05d}", document)
     plain = plain_index(documents[:count], models.encoder)
-    full, report, stages = _build(folder, root / "store", settings, models)
+    full, report, stages, types = _build(folder, root / "store", settings, models)
     rows = [
         {"build": "plain vector index", "CPU s": plain},
         {"build": "from nothing", "CPU s": full, "memories": report.items, "peak MB": round(peak_rss_mb())},
@@ -120,7 +121,7 @@ def measure(
     builds["share of the first, %"] = (100 * builds["CPU s"] / full).round(2)
     builds["CPU s"] = builds["CPU s"].round(2)
     table = pd.DataFrame({"stage": list(stages), "CPU s": np.round(list(stages.values()), 2)})
-    return builds, table
+    return builds, table, pd.DataFrame(types.most_common(), columns=["type", "memories"])
 
 
 def plain_index(documents: Sequence[Document], encoder: Encoder) -> float:
@@ -142,8 +143,8 @@ def _write(folder: Path, name: str, document: Document) -> None:
 
 def _build(
     folder: Path, store: Path, settings: Settings, models: Models
-) -> tuple[float, BuildReport, Mapping[str, float]]:
-    """Build, and give the processor's seconds in all and by stage."""
+) -> tuple[float, BuildReport, Mapping[str, float], Counter[str]]:
+    """Build, and give the processor's seconds in all and by stage, and memories by type of question."""
     stages: defaultdict[str, float] = defaultdict(float)
     last, stage = time.process_time(), "start"
 
@@ -157,8 +158,9 @@ def _build(
         start = time.process_time()
         report = device.build(progress=progress)
         seconds = time.process_time() - start
+        types = Counter(item.kind for item in device.store.items())
     progress("end", 1, 1)
-    return seconds, report, stages
+    return seconds, report, stages, types
 
 
 # --- a service's memory -------------------------------------------------------------------------
