@@ -89,11 +89,11 @@ def run(
     chosen = named(parts, ("pool", "sets", "growth"))
     if "pool" in chosen:
         pool = hipporag_pool(bench.data())
-        _rank_pool(bench, pool.first(4) if bench.quick else pool, own)
+        _rank_pool(bench, pool.first(2) if bench.quick else pool, own)
     if "sets" in chosen:
         _rank_sets(bench)
     if "growth" in chosen:
-        _grow(bench, [int(size) for size in bench.sized(sizes, "256,512").split(",")])
+        _grow(bench, [int(size) for size in bench.sized(sizes, "128").split(",")])
 
 
 def _rank_pool(bench: Bench, pool: Pool, own: bool) -> None:

@@ -40,9 +40,9 @@ class Pool:
     questions: tuple[PoolQuestion, ...]
 
     def first(self, questions: int) -> Pool:
-        """The first questions over their own passages and the pool's first 60."""
+        """The first questions over their own passages and the pool's first 30."""
         asked = self.questions[:questions]
-        needed = {name for one in asked for name in one.gold} | {one.id for one in self.passages[:60]}
+        needed = {name for one in asked for name in one.gold} | {one.id for one in self.passages[:30]}
         return Pool(
             tuple(one for one in self.passages if one.id in needed),
             tuple(one for one in self.tuples if one.passage_id in needed),
