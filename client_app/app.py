@@ -7,11 +7,12 @@ work costs; models and memory stay loaded in the service.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from logging import WARNING
+from logging import INFO, WARNING
 
 from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.common import log
+from flwr.common.logger import FLOWER_LOGGER
 
 from fedrag_flwr.errors import ServiceAbsentError, ServiceError, WireError
 from fedrag_flwr.places import deployed_name
@@ -59,8 +60,12 @@ def _reply(message_type: str, message: Message, context: Context) -> RecordDict:
 
 def _here(message_type: str, content: RecordDict, context: Context, run: str) -> RecordDict:
     """Handle a message in this process, which loads what it needs for it."""
-    from fedrag_flwr.handling import respond
+    from fedrag_flwr.handling import PROGRESS, respond
     from fedrag_flwr.nodes import Node
+
+    if not PROGRESS.handlers:  # goes where Flower's own log goes
+        PROGRESS.setLevel(INFO)
+        PROGRESS.handlers = FLOWER_LOGGER.handlers
 
     return respond(Node(context.node_config, context.run_config, context.node_id), message_type, content, run)
 

@@ -89,7 +89,11 @@ class DeviceFiles:
         """
         local_settings(Settings(), device_config(config).own)
         if not {"data-path", "sources"} & set(config):
-            raise SettingError("a device needs documents", where="data-path", fix="give --data-path or --source")
+            raise SettingError(
+                "a device needs documents",
+                where=str(config.get("device-name", "device")),
+                fix="give --documents or --source",
+            )
         if " " in f"{self.root}{link.certificates}{link.address}":
             raise SettingError("a path or an address has a space", where=self.root.name, fix="units cannot pass it on")
         there = [path.name for path in (self.config, self.key, self.supernode) if path.exists()]

@@ -12,11 +12,14 @@ from fedrag_flwr import records, wire
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, WireError
 from fedrag_flwr.exchange.routing import restored
+from fedrag_flwr.progress import Pace
 from fedrag_flwr.retrieval.device_controller import TrainingQuestion
 from fedrag_flwr.wire_bytes import Content, from_bytes, to_bytes
 
 R = TypeVar("R")
 _LOG = logging.getLogger(__name__)
+PROGRESS = logging.getLogger("fedrag_flwr.progress")  # counts only
+_TELL_SECONDS = 3.0  # between two lines on the progress of a build
 
 
 class Host(Protocol):
@@ -72,7 +75,9 @@ def _on(kind: type[R], act: Callable[[Visit, R], object], *, writes: bool = Fals
 
 
 def _build(visit: Visit, request: records.BuildRequest) -> records.BuildReport:
-    return visit.device.releases.report(visit.device.build(memories=request.memories, graph=request.graph))
+    device = visit.device
+    progress = Pace(device.name, lambda step: PROGRESS.info("%s", step), every=_TELL_SECONDS)
+    return device.releases.report(device.build(memories=request.memories, graph=request.graph, progress=progress))
 
 
 HANDLERS: Mapping[str, Handler] = {

@@ -44,11 +44,15 @@ class Pace:
         Takes each step.
     clock
         Seconds.
+    every
+        Seconds between two steps that are told; the end of a phase always is.
     """
 
     system: str
     tell: Callable[[Step], None]
     clock: Callable[[], float] = time.monotonic
+    every: float = 0.0
+    told: float = float("-inf")
     started: dict[str, float] = field(default_factory=dict)
 
     def __call__(self, phase: str, done: int, total: int) -> None:
@@ -56,5 +60,8 @@ class Pace:
         now = self.clock()
         start = self.started.setdefault(phase, now) if done else now
         self.started[phase] = start
+        if done < total and now - self.told < self.every:
+            return
+        self.told = now
         left = f"{(now - start) / done * (total - done):.0f}" if done else "?"
         self.tell(Step(self.system, phase, done, total, left))

@@ -15,7 +15,7 @@ import json
 import shutil
 from pathlib import Path
 
-from fedrag_flwr.cli.cache import stats
+from fedrag_flwr.cli.machine import stats
 from fedrag_flwr.cli.simulate import simulate
 from fedrag_flwr.demo import CORPUS, QUESTIONS
 from fedrag_flwr.device import EdgeDevice

@@ -1,17 +1,21 @@
-"""`fedrag ask`: a question to a device, through its service where one runs."""
+"""`fedrag ask`, `feedback` and `outbox`: a question to a device, what people think of the answer, and what waits."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.live import Live
+from rich.markup import escape
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from fedrag_flwr.answering.explain import marked
@@ -25,8 +29,10 @@ from fedrag_flwr.cli.console import (
     question_of,
     with_errors,
 )
-from fedrag_flwr.cli.device import NameOption, StoreOption, open_as_configured, print_path
-from fedrag_flwr.errors import ServiceAbsentError
+from fedrag_flwr.cli.memory import HERE, NameOption, StoreOption, device_at, open_as_configured, print_path
+from fedrag_flwr.errors import NotFoundError, ServiceAbsentError
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.outbox import Outbox
 from fedrag_flwr.models.base import Heard
 from fedrag_flwr.places import new_id
 from fedrag_flwr.records import Question
@@ -34,6 +40,7 @@ from fedrag_flwr.records.isolate import settled
 from fedrag_flwr.service.answers import GivenAnswer, given, read_answer
 from fedrag_flwr.service.client import ServiceClient
 from fedrag_flwr.service.config import config_of
+from fedrag_flwr.settings import Settings
 
 _MARK = "bold reverse"
 
@@ -41,7 +48,7 @@ _MARK = "bold reverse"
 @with_errors
 def ask(
     question: QuestionArgument = "-",
-    name: NameOption = "here",
+    name: NameOption = "",
     store: StoreOption = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Let it wait for a federation's help where home is not sure.")
@@ -59,7 +66,7 @@ def ask(
     question = question_of(question)
     here = no_service or store is not None or bool(changes)
     with as_it_comes(out, aloud=not as_json) as heard:
-        answer = None if here else _by_service(question, name, wait, heard)
+        answer = None if here else _by_service(question, name or HERE, wait, heard)
         if answer is None:
             answer = _in_process(question, name, store, wait, changes, heard)
     if as_json:
@@ -81,8 +88,8 @@ def _by_service(question: str, name: str, wait: bool, heard: Heard | None) -> Gi
 def _in_process(
     question: str, name: str, store: Path | None, wait: bool, changes: list[str] | None, heard: Heard | None
 ) -> GivenAnswer:
-    asked = Question(new_id(), question, name)
     with open_as_configured(name, store, changes) as device:
+        asked = Question(new_id(), question, device.name)
         answer, waits = settled(
             lambda: device.ask_or_wait(asked, heard) if wait else (device.ask_at_home(asked, heard), False)
         )
@@ -119,13 +126,15 @@ def show(console: Console, answer: GivenAnswer, *, verbose: bool = False) -> Non
         console.print(
             Text(f"It waits for help as {answer.id}; see `fedrag inspect delivered` later.", "dim"), highlight=False
         )
-    count = len(answer.evidence) if verbose else max(len({one.number for one in answer.citations}), 1)
-    for shown, one in enumerate(answer.evidence[:count]):
-        first = shown == 0 and bool(answer.answer)
-        console.print(Text(f"\n{one.place} ({one.document})", "" if first else "dim"), highlight=False)
-        text = _marked(one.text, answer.answer) if first else Text(one.text, "dim")
+    texts = answer.evidence or answer.near
+    first = max(len({one.number for one in answer.citations}), 1) if answer.answer else 0
+    count = len(texts) if verbose else first
+    for rank, one in enumerate(texts[:count]):
+        bears = rank == 0 and bool(answer.answer)
+        console.print(Text(f"\n{one.place} ({one.document or one.origin})", "" if bears else "dim"), highlight=False)
+        text = _marked(one.text, answer.answer) if bears else Text(one.text, "dim")
         console.print(Padding(text, (0, 0, 0, 2), expand=False), highlight=False)
-    if more := len(answer.evidence[count:]):
+    if more := len(texts[count:]):
         console.print(Text(f"\n--verbose shows {more} more that came near", "dim"), highlight=False)
     if verbose:
         _show_numbers(console, answer)
@@ -164,3 +173,65 @@ def _show_numbers(console: Console, answer: GivenAnswer) -> None:
         console.print(Text("inference.abstain-below sets the confidence from which it answers", "dim"), highlight=False)
     for path in answer.paths:
         print_path(path, console)
+
+
+# --- what people think of answers, and what waits ---------------------------------------------------
+
+
+class Verdict(StrEnum):
+    """What somebody thinks of an answer."""
+
+    GOOD = "good"
+    BAD = "bad"
+
+
+@with_errors
+def feedback(
+    answer: Annotated[str, typer.Argument(help="The id of the question that it answers.")],
+    verdict: Annotated[Verdict, typer.Argument(help="What you think of it.")],
+    name: NameOption = "",
+    store: StoreOption = None,
+    changes: SetOption = None,
+) -> None:
+    """Say whether an answer was good: the device learns whom to ask, and gives a bad one never again."""
+    with open_as_configured(name, store, changes) as device:
+        out.print(escape(device.walks.feedback(answer, good=verdict is Verdict.GOOD)), highlight=False)
+
+
+outbox = typer.Typer(help="Questions that wait for a federation's help.", no_args_is_help=True)
+
+
+@outbox.command("list")
+@with_errors
+def show_waiting(name: NameOption = "", store: StoreOption = None, as_json: JsonFlag = False) -> None:
+    """List the waiting questions, the newest first."""
+    with _outbox(name, store) as waiting_room:
+        waiting = waiting_room.waiting()
+    if as_json:
+        print_json(waiting)
+        return
+    table = Table("id", "question", "asked", "tries")
+    for one in waiting:
+        asked = datetime.fromtimestamp(one.asked).astimezone().isoformat(" ", "minutes")
+        table.add_row(one.id, escape(one.text), asked, str(one.tries))
+    out.print(table)
+
+
+@outbox.command()
+@with_errors
+def withdraw(
+    question: Annotated[str, typer.Argument(help="Its id.")], name: NameOption = "", store: StoreOption = None
+) -> None:
+    """Withdraw a question: no run takes it up any more."""
+    with _outbox(name, store) as waiting_room:
+        if not waiting_room.withdraw(question):
+            raise NotFoundError("no such question waits", where=name, fix="see `fedrag outbox list`")
+    out.print("withdrawn")
+
+
+@contextmanager
+def _outbox(name: str, store: StoreOption) -> Iterator[Outbox]:
+    name, root = device_at(name, store)
+    with MemoryStore.open(root, {}, create=False) as memory:
+        retry = Settings().serving.retry_seconds
+        yield Outbox(memory.database, config_of(name).home / "privacy" / name, retry)

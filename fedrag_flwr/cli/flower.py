@@ -9,9 +9,11 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fedrag_flwr.errors import FederationError, SettingError
@@ -19,6 +21,8 @@ from fedrag_flwr.settings import Plain
 
 COMPLETED = "finished:completed"
 RUN_ID = re.compile(r"run (?:ID:? )?(\d{6,})", re.IGNORECASE)
+MARK = "FEDRAG_PROCESSES"  # in the environment of all that is started, and of what that starts
+_PATIENCE = 10.0  # seconds between asking processes to stop and making them
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +36,13 @@ class Flower:
     superlink
         The connection's name in Flower's configuration in that place; "": the default one, which simulates, and
         ``FLWR_HOME`` where that is set.
+    mark
+        By which its processes are known.
     """
 
     home: Path
     superlink: str = ""
+    mark: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -51,6 +58,8 @@ class Flower:
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
             "PYTHONUNBUFFERED": "1",
             "COLUMNS": "400",
+            "RAY_DEDUP_LOGS": "0",  # devices' progress differs in numbers alone
+            MARK: self.mark,
         }
 
     def run(
@@ -103,6 +112,7 @@ class Flower:
                     run_id = run_id or _found(RUN_ID, line)
                     follow(line.rstrip("\n"))
             except BaseException:  # interrupted: the run would go on without anybody who looks at it
+                process.terminate()
                 if run_id:
                     self.call("stop", run_id, *self._connection)
                 raise
@@ -121,18 +131,43 @@ class Flower:
         except (ValueError, LookupError, TypeError):
             raise FederationError("Flower does not know the run", where=run_id, fix="see `fedrag doctor`") from None
 
-    def stop_superlink(self, before: int | None) -> None:
-        """Stop the local SuperLink that a run started, unless another run is under way there by now.
+    @contextmanager
+    def own_superlink(self, *, keep: bool = False) -> Iterator[None]:
+        """End the local SuperLink that runs start in this block, and all that these left; not where another run is.
+
+        SIGTERM ends the block as an interrupt from the keyboard does.
 
         Parameters
         ----------
-        before
-            The process id of the one that was there before, which is not ours; None where there was none.
+        keep
+            Whether the SuperLink stays where nothing went wrong; the next run starts faster.
         """
+        before, whole = superlink_pid(), False
+        terminated = signal.signal(signal.SIGTERM, _leave)
+        try:
+            yield
+            whole = True
+        finally:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)  # another Ctrl-C would leave processes behind
+            try:
+                if not (keep and whole):
+                    self._end(before)
+            finally:
+                signal.signal(signal.SIGINT, interrupted)
+                signal.signal(signal.SIGTERM, terminated)
+
+    def _end(self, before: int | None) -> None:
         started = superlink_pid()
-        if started is not None and started != before and not self._at_work():
+        if started is not None and started != before:
+            deadline = time.monotonic() + _PATIENCE
+            while self._at_work():  # a run that was stopped takes a moment
+                if time.monotonic() > deadline:
+                    return
+                time.sleep(0.5)
             with suppress(ProcessLookupError):  # it ended meanwhile
                 os.kill(started, signal.SIGTERM)
+        end_marked(MARK, self.mark, _PATIENCE)
 
     def _at_work(self) -> bool:
         """Whether the SuperLink has a run that is not finished; so, too, where it does not say."""
@@ -213,6 +248,37 @@ def _found(pattern: re.Pattern[str], line: str) -> str:
     return match[1] if match else ""
 
 
+def marked(variable: str, mark: str) -> list[int]:
+    """The ids of running processes whose environment has a variable with a value that begins so."""
+    wanted = f"{variable}={mark}".encode()
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            variables = (place / "environ").read_bytes().split(b"\0")
+        except OSError:  # it ended meanwhile, or is another user's
+            continue
+        if any(one.startswith(wanted) for one in variables):
+            found.append(int(place.name))
+    return found
+
+
+def end_marked(variable: str, mark: str, patience: float) -> None:
+    """Wait until marked processes have ended, and kill those that do not; one may start another meanwhile."""
+    deadline = time.monotonic() + patience
+    while marked(variable, mark) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    deadline = time.monotonic() + patience
+    while (ids := marked(variable, mark)) and time.monotonic() < deadline:
+        for process_id in ids:
+            with suppress(ProcessLookupError):
+                os.kill(process_id, signal.SIGKILL)
+        time.sleep(0.05)
+
+
+def _leave(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)
+
+
 def superlink_pid() -> int | None:
     """The process id of the local SuperLink that runs simulations, where one runs and can be seen."""
     for process in Path("/proc").glob("[0-9]*"):
@@ -224,6 +290,3 @@ def superlink_pid() -> int | None:
         if own and any(word.endswith(b"flower-superlink") for word in words[:2]) and b"--simulation" in words:
             return int(process.name)
     return None
-
-
-__all__: Sequence[str] = ("COMPLETED", "RUN_ID", "Flower", "app_directory", "superlink_pid")

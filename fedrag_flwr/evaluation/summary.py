@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated
@@ -23,7 +24,8 @@ class DeviceSummary:
 
     Seconds, calls and tokens are summed over the device's builds in this run; counts are those after the last one.
     `tokens_per_kilotoken` is generated tokens per 1,000 corpus tokens; `failed` and `orphans` are numbers of documents
-    and units; `graph` tells the size and modularity of a knowledge graph, where there is one.
+    and units, and `failures` has those by reason; `graph` tells the size and modularity of a knowledge graph, where
+    there is one.
     """
 
     build_seconds: Amount = 0.0
@@ -39,6 +41,7 @@ class DeviceSummary:
     tokens_per_kilotoken: Amount = 0.0
     peak_rss_mb: Amount = 0.0
     failed: Number = 0
+    failures: Mapping[str, Number] = field(default_factory=dict)
     replayed: bool = False
     rejects: tuple[str, ...] = ()
     graph: tuple[str, ...] = ()
@@ -130,6 +133,7 @@ def _built(reports: Sequence[BuildReport]) -> DeviceSummary:
         tokens_per_kilotoken=1000 * tokens_out / last.corpus_tokens if last.corpus_tokens else 0.0,
         peak_rss_mb=max(report.peak_rss_mb for report in reports),
         failed=len(last.failed),
+        failures=dict(Counter(told.rpartition(": ")[2] for told in last.failed)),
         replayed=any(report.cost.replayed for report in reports),
         rejects=last.rejects,
         graph=last.graph,

@@ -48,6 +48,28 @@ def kinds_table(summary: Summary) -> Table:
     return _printed("ACC by kind", kinds(summary.systems), summary.systems)
 
 
+def devices_table(summary: Summary) -> Table:
+    """Make the table of devices: what each holds, and what of it is missing, with the reason."""
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title="Devices", title_justify="left", box=box.SIMPLE_HEAD)
+    for heading in ("Device", "Documents", "Memories"):
+        table.add_column(heading, justify="left" if heading == "Device" else "right")
+    table.add_column("Missing", overflow="fold")
+    lost: dict[str, dict[str, list[str]]] = {}
+    for system, result in summary.systems.items():
+        for name, reason in result.missing_devices.items():
+            lost.setdefault(name, {}).setdefault(reason, []).append(system)
+    for name in sorted(summary.devices.keys() | lost.keys()):
+        device = summary.devices.get(name, DeviceSummary())
+        reasons = [f"{count} documents: {reason}" for reason, count in device.failures.items()]
+        reasons += [f"in {', '.join(systems)}: {reason}" for reason, systems in lost.get(name, {}).items()]
+        table.add_row(escape(name), number(device.documents), number(device.items), escape("; ".join(reasons)))
+    return table
+
+
 def _printed(title: str, frame: DataFrame, systems: Systems) -> Table:
     from rich import box
     from rich.table import Table

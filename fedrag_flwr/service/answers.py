@@ -17,7 +17,7 @@ from fedrag_flwr.records import Answer, AnswerPath, ChosenPath, Citation, Explai
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A unit of evidence with the document that it stands in; of another device's only the origin is known."""
+    """A unit of evidence with the document that it stands in; `document` is empty where another device has it."""
 
     origin: str
     document: str
@@ -30,7 +30,7 @@ class Shown:
     @property
     def place(self) -> str:
         """The document by its title, with the heading; by its name where it has none."""
-        return self.title or self.document
+        return self.title or self.document or f"a passage of {self.origin}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ class GivenAnswer(Explained):
     """An answer with what it rests on.
 
     `told` says in words where it comes from, or `why` there is none; `score` is its confidence, in [0, 1]. The first of
-    `evidence` bears it; `citations` are the sentences of a long one. `recalled` is the question of the memory that
-    answered. `waiting` says that the question waits for the federation's help; once that came, `answer` is the
-    federation's and `first` what home had answered. `asked` is in seconds since the epoch; 0.0, and no question, where
-    this process was not yet there.
+    `evidence` bears it; `near` is what came near where there is none; `citations` are the sentences of a long one.
+    `recalled` is the question of the memory that answered. `waiting` says that the question waits for the federation's
+    help; once that came, `answer` is the federation's and `first` what home had answered. `asked` is in seconds since
+    the epoch; 0.0, and no question, where this process was not yet there.
     """
 
     id: str
@@ -66,6 +66,7 @@ class GivenAnswer(Explained):
     waiting: bool
     asked: float
     told: Told
+    near: tuple[Shown, ...] = ()
     why: str = ""
     recalled: str = ""
     citations: tuple[Cited, ...] = ()
@@ -76,16 +77,12 @@ class GivenAnswer(Explained):
 def given(
     id: str, question: str, answer: Answer, trace: list[TraceLine], asked: float, *, waiting: bool = False
 ) -> GivenAnswer:
-    """An answer as it is shown; each text that it rests on once."""
-    distinct = {(line.document, line.passage, line.text): line for line in reversed(trace) if line.document}
-    evidence = [
-        Shown(line.origin, line.document, line.title, line.passage, line.text, line.item, line.hyperedges)
-        for line in reversed(distinct.values())
-    ]
-    if answer.path == "memorizer":
-        evidence = bearing_first(answer.recalled or question, answer.text, evidence)
+    """An answer as it is shown; each text that it rests on once, and of a declined one what came near."""
+    near = _shown(answer, trace)
+    if answer.path in ("memorizer", "remote", "cache"):
+        near = bearing_first(answer.recalled or question, answer.text, near)
     devices = [source.partition("/")[0] for source in answer.sources]
-    place = evidence[0].place if evidence else ""
+    place = near[0].place if near else ""
     return GivenAnswer(
         id=id,
         question=question,
@@ -96,15 +93,33 @@ def given(
         llm_calls=answer.cost.llm_calls,
         decisions=answer.decisions,
         sources=answer.sources,
-        evidence=tuple(evidence),
+        evidence=tuple(near) if answer.text else (),
+        near=() if answer.text else tuple(near),
         paths=answer.paths,
         waiting=waiting,
         asked=asked,
-        told=told_of(answer.path, answer.score, answer.recalled, place, devices),
+        told=told_of(answer.path, answer.score, answer.recalled, place, devices) if answer.text else Told(""),
         why="" if answer.text else why_declined(answer.decisions),
         recalled=answer.recalled,
-        citations=_cited(answer.citations, evidence),
+        citations=_cited(answer.citations, near),
     )
+
+
+def _shown(answer: Answer, trace: Sequence[TraceLine]) -> list[Shown]:
+    """The texts here that an answer rests on, and those that other devices gave for it."""
+    texts = [
+        Shown(line.origin, line.document, line.title, line.passage, line.text, line.item, line.hyperedges)
+        for line in trace
+        if line.document
+    ]
+    here = {one.origin for one in texts}
+    texts += [
+        Shown(unit.origin, "", unit.title, unit.id, unit.text, "", ())
+        for unit in answer.evidence
+        if unit.origin not in here and f"{unit.origin}/{unit.id}" in answer.sources
+    ]
+    distinct = {(one.origin, one.document, one.passage, one.text): one for one in reversed(texts)}
+    return list(reversed(distinct.values()))
 
 
 def _cited(citations: Sequence[Citation], evidence: Sequence[Shown]) -> tuple[Cited, ...]:

@@ -105,7 +105,9 @@ class FolderSource:
         """
         if not stat.S_ISDIR(mode_of(self.path)):
             raise SourceError(
-                "the folder does not exist", where=self.path.name, fix="set data-path to a folder of files"
+                "the folder of documents does not exist",
+                where=str(self.path),
+                fix="name one that does: --documents FOLDER",
             )
         documents: dict[str, Document] = {}
         failures: list[Failure] = []

@@ -208,7 +208,7 @@ class SourceSet:
         if not opened:
             raise SettingError(
                 "this device has no documents",
-                fix="name a folder or a --source; in a node config set data-path or sources",
+                fix="name a folder (--documents FOLDER) or a --source",
             )
         ids = [source.id for source in opened]
         if len(set(ids)) < len(ids):

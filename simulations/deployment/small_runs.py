@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from client_app.app import app
-from fedrag_flwr.cli.flower import COMPLETED, Flower, superlink_pid
+from fedrag_flwr.cli.flower import COMPLETED, Flower
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.errors import FederationError
 from fedrag_flwr.evaluation.results import read_answers
@@ -64,12 +64,10 @@ def simulate_by_flower(config: Mapping[str, Plain], data: Path, root: Path) -> l
     FederationError
         The run did not complete.
     """
-    flower, before = Flower(root / "flower"), superlink_pid()
+    flower = Flower(root / "flower")
     lines: list[str] = []
-    try:
+    with flower.own_superlink():
         run_id, status = flower.run(APP, {**config, **_places(data, root)}, len(DEVICES), lines.append)
-    finally:
-        flower.stop_superlink(before)
     if status != COMPLETED:
         raise FederationError(f"{status}: " + " | ".join(lines[-5:]), where="flwr run")
     return read_answers(root / "results" / run_id)

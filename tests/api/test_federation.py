@@ -25,6 +25,9 @@ def test_a_device_answers_from_another_ones_memory(home: Path, folders: Path) ->
         assert own.text == "Odile Varro"
         assert own.evidence[0].document == "tarn"
         assert federation.ask("When did Tarn Bridge open?", at="railways").text == "1924"
+        helped = federation.ask("What carries the railway over the Marrow Valley?", at="bridges")
+        assert helped.text
+        assert helped.evidence
         with pytest.raises(SettingError, match="nobody"):
             federation.ask("Who designed Tarn Bridge?", at="nobody")
         with pytest.raises(SettingError, match="no question"):
@@ -45,9 +48,13 @@ def test_strategies_are_compared_over_a_file(home: Path, folders: Path, tmp_path
     file.write_text("".join(json.dumps({"id": f"n{at}", **one}) + "\n" for at, one in enumerate(QUESTIONS)))
     with Federation.from_folders(folders, models_generator=SMALL) as federation:
         table = federation.compare(["memory-fusion", "local-memory"], file)
+        again = federation.compare(["local-rag"], file)
+        replayed = federation.compare(["local-rag"], file)
     assert list(table.index) == ["memory-fusion", "local-memory"]
     assert table["ACC"]["local-memory"] == 0.5
     assert Path(table.attrs["results"], "report.html").is_file()
+    for one in (table, again, replayed):
+        assert (one[["Mean latency", "p50", "p95"]] > 0).all(axis=None)
 
 
 def test_devices_of_their_own_make_a_federation(home: Path, folders: Path) -> None:

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 from click.testing import Result
+from fedrag_flwr.cli.memory import device_at, open_device
 from rich.markup import escape
 from typer.testing import CliRunner
 
 from fedrag_flwr.caching import Tier
 from fedrag_flwr.cli import app
 from fedrag_flwr.cli.console import err, out, plain, settings_from, toml_value
-from fedrag_flwr.cli.device import existing_store, open_device
 from fedrag_flwr.cli.flower import Flower, app_directory
 from fedrag_flwr.device.builds import NAMES
 from fedrag_flwr.device_files import toml_of
@@ -305,7 +305,7 @@ def test_inspect_leads_from_document_to_items_to_hyperedges(built: Any) -> None:
 def test_inspect_shows_what_a_server_answered(built: Any) -> None:
     assert parsed("inspect", "delivered", "--name", "desk", "--json") == []
     answer = Answer("q1", "Odile [Varro]", "remote", 0.8, ("people/x",), decisions=(because("place", "at the server"),))
-    with open_device("desk", None, existing_store("desk", None), list(CHANGES)) as device:
+    with open_device("desk", None, device_at("desk", None)[1], list(CHANGES)) as device:
         device.keep(AnswerBatch("desk", (answer, replace(answer, question_id="q2")), (), 0.0))
     [newest] = parsed("inspect", "delivered", "--name", "desk", "--limit", "1", "--json")
     assert (newest["question_id"], newest["text"]) == ("q2", "Odile [Varro]")
@@ -350,13 +350,16 @@ def test_feedback_names_the_neighbour_that_it_falls_on(built: Any, home: Path) -
 
 
 ERRORS: list[tuple[list[str], str, str]] = [
-    (["build", "/no/such/folder", *SMALL], "folder does not exist", "data-path"),
+    (["build", "/no/such/folder", *SMALL], "/no/such/folder: there is no such folder", "name the folder"),
     (["build", ".", "--name", "a/b", *SMALL], "cannot be a device's name", "letters"),
     (["build", ".", "--set", "memory.delta=7"], "less than or equal to 1", "[tool.flwr.app.config]"),
     (["build", ".", "--set", "memory.delta"], "has no value", "KEY=VALUE"),
     (["build", ".", "--set", "colour=red"], "'colour' is not a setting", "pyproject.toml"),
-    (["ask", "Who?", "--name", "nobody"], "has no memory yet", "fedrag build FOLDER --name nobody"),
-    (["inspect", "items", "--name", "nobody"], "has no memory yet", "fedrag build"),
+    (["ask", "Who?", "--name", "nobody"], "there is no such device", "fedrag build FOLDER --name nobody, or name one"),
+    (["serve", "nobody"], "there is no such device", "fedrag build FOLDER --name nobody, or name one"),
+    (["inspect", "items", "--name", "nobody"], "there is no such device", "fedrag build"),
+    (["ask", "Who?", "--store", "/no/such/store"], "/no/such/store: no device has its store there", "fedrag build"),
+    (["simulate", "--documents", "/no/such/folder"], "/no/such/folder: there is no such folder", "--documents FOLDER"),
     (["inspect", "hyperedge", "zzz", "--name", "desk"], "zzz", ""),
     (["inspect", "document", "zzz", "--name", "desk"], "zzz", ""),
     (["feedback", "q1", "bad", "--name", "desk", *SMALL], "no answer to it is kept", "question that walked"),
@@ -382,11 +385,26 @@ def test_an_error_shows_its_fix_and_exits_with_1(words: list[str], said: str, fi
     assert "Traceback" not in result.output
 
 
+def test_a_store_says_whose_it_is(built: Any, home: Path) -> None:
+    for store in (home / "devices" / "local" / "desk", home / "devices" / "local"):
+        words = ("inspect", "items", "--store", str(store), "--limit", "1", "--json")
+        assert run(*words).exit_code == 0 or "--name one of" in run(*words).stderr
+    asked = parsed("ask", "Who keeps the marks?", "--store", str(home / "devices" / "local" / "desk"), *SMALL, "--json")
+    assert asked["path"]
+
+
+def test_what_is_refused_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FEDRAG_HOME", str(tmp_path / "home"))
+    for words in (("ask", "Who?"), ("serve", "nobody"), ("build", str(tmp_path / "nowhere")), ("outbox", "list")):
+        assert run(*words).exit_code == 1
+    assert not (tmp_path / "home").exists()
+
+
 def test_a_home_that_is_a_file_is_told_and_a_device_without_memory_has_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FEDRAG_HOME", str(tmp_path / "home"))
-    init = ("device", "init", "ward", "--data-path", str(tmp_path), "--superlink", "fed.example:8000")
+    init = ("device", "init", "ward", "--documents", str(tmp_path), "--superlink", "fed.example:8000")
     assert run(*init).exit_code == 0
     asked = run("ask", "Who?", "--name", "ward")
     assert (asked.exit_code, "no memory yet" in re.sub(r"\s+", " ", asked.stderr)) == (1, True)
@@ -401,7 +419,7 @@ def test_a_home_that_is_a_file_is_told_and_a_device_without_memory_has_none(
 LOCKED = [
     ["build", "PLACE/texts", "--name", "locked", *SMALL],
     ["build", "--source", "PLACE/ward.db", "--name", "locked", *SMALL],
-    ["device", "init", "locked", "--data-path", "PLACE/texts"],
+    ["device", "init", "locked", "--documents", "PLACE/texts"],
 ]
 
 

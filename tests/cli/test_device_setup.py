@@ -37,7 +37,7 @@ def run(*words: str) -> Result:
 
 def made(home: Path, *more: str) -> DeviceFiles:
     """A device after its init."""
-    words = ("--data-path", str(home / "documents"), "--root-certificates", str(home / "ca.crt"))
+    words = ("--documents", str(home / "documents"), "--root-certificates", str(home / "ca.crt"))
     result = run("init", "ward-3", *words, "--superlink", "fed.example:8000", *more)
     assert result.exit_code == 0, result.output
     return DeviceFiles.of("ward-3")
@@ -98,7 +98,7 @@ def test_the_command_has_tls_and_a_key_unless_told(home: Path) -> None:
         *("--root-certificates", str(home / "ca.crt")),
         *("--auth-supernode-private-key", str(files.key)),
     ]
-    plain = run("init", "open", "--data-path", str(home / "documents"), "--plain-i-know")
+    plain = run("init", "open", "--documents", str(home / "documents"), "--plain-i-know")
     assert "--insecure" in plain.output
     assert 'TRANSPORT="--insecure"' in DeviceFiles.of("open").supernode.read_text()
 
@@ -106,7 +106,7 @@ def test_the_command_has_tls_and_a_key_unless_told(home: Path) -> None:
 def test_nothing_is_overwritten(home: Path) -> None:
     files = made(home)
     before = {path.name: path.read_bytes() for path in files.root.iterdir()}
-    again = run("init", "ward-3", "--data-path", str(home))
+    again = run("init", "ward-3", "--documents", str(home))
     assert again.exit_code == 1
     assert "there already" in again.output
     assert {path.name: path.read_bytes() for path in files.root.iterdir()} == before
@@ -115,17 +115,17 @@ def test_nothing_is_overwritten(home: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("../up", "--data-path", "."), "cannot be a device's name"),
-        (("", "--data-path", "."), "cannot be a device's name"),
+        (("../up", "--documents", "."), "cannot be a device's name"),
+        (("", "--documents", "."), "cannot be a device's name"),
         (("ward",), "needs documents"),
-        (("ward", "--data-path", "/nowhere/at/all"), "is not there"),
-        (("ward", "--data-path", ".", "--root-certificates", "none.crt"), "is not there"),
-        (("ward", "--data-path", ".", "--set", "exprot=ldp"), "not a setting of a device"),
-        (("ward", "--data-path", ".", "--set", "epsilon=-1"), "epsilon"),
-        (("ward", "--data-path", ".", "--set", "gpu-layers=many"), "gpu-layers"),
-        (("ward", "--data-path", ".", "--set", "export"), "KEY=VALUE"),
-        (("ward", "--data-path", ".", "--set", "device-name=other"), "each key once"),
-        (("ward", "--data-path", ".", "--superlink", "a b"), "space"),
+        (("ward", "--documents", "/nowhere/at/all"), "is not there"),
+        (("ward", "--documents", ".", "--root-certificates", "none.crt"), "is not there"),
+        (("ward", "--documents", ".", "--set", "exprot=ldp"), "not a setting of a device"),
+        (("ward", "--documents", ".", "--set", "epsilon=-1"), "epsilon"),
+        (("ward", "--documents", ".", "--set", "gpu-layers=many"), "gpu-layers"),
+        (("ward", "--documents", ".", "--set", "export"), "KEY=VALUE"),
+        (("ward", "--documents", ".", "--set", "device-name=other"), "each key once"),
+        (("ward", "--documents", ".", "--superlink", "a b"), "space"),
     ],
 )
 def test_what_is_refused(home: Path, words: tuple[str, ...], said: str) -> None:

@@ -11,19 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import TypeAdapter
+
 from fedrag_flwr.errors import StoreCorruptError, StoreError
 from fedrag_flwr.files import write_private
 from fedrag_flwr.memory.store.database import Database
 from fedrag_flwr.memory.store.queries import LISTED, listed
-from fedrag_flwr.memory.store.schema import (
-    check_row,
-    checksum,
-    pack_decisions,
-    pack_names,
-    unpack_decisions,
-    unpack_names,
-)
-from fedrag_flwr.records import Answer, AnswerPath, Question
+from fedrag_flwr.memory.store.schema import check_row, checksum
+from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.sqlite_errors import own_errors
 
 if TYPE_CHECKING:
@@ -31,7 +26,9 @@ if TYPE_CHECKING:
 
 MOST = 1_000  # questions that may wait
 MOST_DELIVERED = 1_000
+_MOST_EVIDENCE = 4  # passages that a delivered answer is kept with, the one that bears it first
 KEY = "outbox.key"
+_ANSWER = TypeAdapter(Answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,17 +201,13 @@ class DeliveredAnswers:
 
     def put(self, answers: Iterable[Answer]) -> None:
         """Keep answers in place of those to the same questions."""
-        told = [
-            ((one.question_id, one.text, pack_decisions(one.decisions), pack_names(one.sources)), one.score)
-            for one in answers
-        ]
+        told = [(one.question_id, _packed(one)) for one in answers]
         if not told:
             return
         with self._database.writing() as connection:
             connection.executemany(
-                "INSERT OR REPLACE INTO delivered_answers (question, text, decisions, sources, score, checksum)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
-                [(*texts, score, checksum(*texts)) for texts, score in told],
+                "INSERT OR REPLACE INTO delivered_answers (question, answer, checksum) VALUES (?, ?, ?)",
+                [(question, packed, checksum(question, packed)) for question, packed in told],
             )
             connection.execute(
                 "DELETE FROM delivered_answers WHERE number NOT IN"
@@ -233,15 +226,16 @@ class DeliveredAnswers:
     def _found(self, condition: str = "", values: tuple[str, ...] = ()) -> dict[str, Answer]:
         with self._database.reading() as connection:
             rows = connection.execute(
-                "SELECT question, text, decisions, sources, score, checksum FROM delivered_answers"
-                f"{condition} ORDER BY number DESC",
-                values,
+                f"SELECT question, answer, checksum FROM delivered_answers{condition} ORDER BY number DESC", values
             ).fetchall()
-        return {row[0]: _answer(*row) for row in rows}
+        return {row[0]: _unpacked(*row) for row in rows}
 
 
-def _answer(question: str, text: str, decisions: str, sources: str, score: float, expected: int) -> Answer:
-    check_row(expected, question, text, decisions, sources)
-    path: AnswerPath = "remote" if text else "abstained"
-    told = unpack_decisions(decisions)
-    return Answer(question, text, path, score, unpack_names(sources), decisions=told)
+def _packed(answer: Answer) -> str:
+    """An answer as JSON, without the paths to its passages."""
+    return _ANSWER.dump_json(replace(answer, evidence=answer.evidence[:_MOST_EVIDENCE], paths=())).decode()
+
+
+def _unpacked(question: str, packed: str, expected: int) -> Answer:
+    check_row(expected, question, packed)
+    return _ANSWER.validate_json(packed)

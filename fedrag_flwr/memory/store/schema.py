@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreCorruptError
-from fedrag_flwr.records import Decision, Fact, Vector
+from fedrag_flwr.records import Fact, Vector
 
 APPLICATION_ID = 0x46645247  # marks the SQLite file as ours
 SCHEMA_VERSION = 3
@@ -133,10 +133,7 @@ CREATE TABLE outbox (
 CREATE TABLE delivered_answers (
     number INTEGER PRIMARY KEY,
     question TEXT NOT NULL UNIQUE,
-    text TEXT NOT NULL,
-    decisions TEXT NOT NULL,
-    sources TEXT NOT NULL,
-    score REAL NOT NULL,
+    answer TEXT NOT NULL,
     checksum INTEGER NOT NULL
 );
 CREATE TABLE graph_documents (
@@ -250,16 +247,6 @@ def pack_facts(facts: Iterable[Fact]) -> str:
 def unpack_facts(packed: str) -> tuple[Fact, ...]:
     """Unpack facts; the row's checksum was compared before."""
     return tuple(Fact(*triple) for triple in json.loads(packed))
-
-
-def pack_decisions(decisions: Iterable[Decision]) -> str:
-    """Pack decisions as JSON lists."""
-    return json.dumps([(one.step, one.said, one.score, one.threshold) for one in decisions], ensure_ascii=False)
-
-
-def unpack_decisions(packed: str) -> tuple[Decision, ...]:
-    """Unpack decisions; the row's checksum was compared before."""
-    return tuple(Decision(*told) for told in json.loads(packed))
 
 
 def pack_names(names: Iterable[str]) -> str:

@@ -97,9 +97,10 @@ function cited(answer) {
 }
 
 function evidence(answer) {
-  if (!answer.evidence.length) return null;
-  const shown = answer.evidence.map((one, place) => el("li", {}, el("blockquote", {}, passage(answer, place)),
-    el("cite", {}, link("document", one.document, one.title || one.document))));
+  const texts = answer.answer ? answer.evidence : answer.near;
+  if (!texts.length) return null;
+  const shown = texts.map((one, place) => el("li", {}, el("blockquote", {}, passage(answer, one, place)),
+    el("cite", {}, one.document ? link("document", one.document, one.title || one.document) : `${one.title} (${one.origin})`)));
   if (!answer.answer) return fold("What came nearest", shown);
   const others = shown.slice(1);
   return el("div", { class: "evidence" }, el("ul", { class: "bearing" }, shown[0]),
@@ -107,8 +108,8 @@ function evidence(answer) {
 }
 
 // Of the passage that bears an answer every second part is marked.
-function passage(answer, place) {
-  if (place > 0 || !answer.answer) return answer.evidence[place].text;
+function passage(answer, one, place) {
+  if (place > 0 || !answer.answer) return one.text;
   return answer.marked[place].map((part, i) => (i % 2 ? el("mark", {}, part) : part));
 }
 

@@ -1,4 +1,4 @@
-"""`fedrag doctor`: what is missing, and the fix."""
+"""`fedrag doctor`, `models` and `cache`: what this machine has, and what is missing."""
 
 from __future__ import annotations
 
@@ -8,19 +8,25 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from fedrag_flwr.cli.console import JsonFlag, out, print_json, with_errors
-from fedrag_flwr.errors import ServiceAbsentError, ServiceError
-from fedrag_flwr.models.choose import TRIALS, meant_by_auto
+from fedrag_flwr.caching import find_tiers
+from fedrag_flwr.cli.console import JsonFlag, err, out, print_json, progress_bar, with_errors
+from fedrag_flwr.errors import ModelHashError, ServiceAbsentError, ServiceError
+from fedrag_flwr.models.choose import TRIALS, form_for_machine, meant_by_auto
 from fedrag_flwr.models.files import list_models
+from fedrag_flwr.models.files import pull as pull_file
+from fedrag_flwr.models.files import verify as verify_file
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR
 from fedrag_flwr.places import deployed_root, fedrag_home
 from fedrag_flwr.service.client import ServiceClient
 from fedrag_flwr.service.protocol import SOCKET
+from fedrag_flwr.settings import AUTO
 
 _NEEDED_MEMORY_GB = 2.0
 _NEEDED_DISK_GB = 2.0
@@ -129,4 +135,85 @@ def _disk() -> Finding:
     free = shutil.disk_usage(place).free / 1e9
     return Finding(
         "disk", f"{free:.1f} GB free", "" if free >= _NEEDED_DISK_GB else "free 2 GB, or set FEDRAG_HOME elsewhere"
+    )
+
+
+# --- models ---------------------------------------------------------------------------------------
+
+models = typer.Typer(help="Fetch, list and verify model files.", no_args_is_help=True)
+NameArgument = Annotated[str, typer.Argument(help="A known model; see `fedrag models list`.")]
+
+
+@models.command()
+@with_errors
+def pull(name: NameArgument = AUTO) -> None:
+    """Fetch a model file if it is absent, and check its SHA-256; "auto": the default, in the form that fits here."""
+    with progress_bar() as progress:
+        if name == AUTO:
+            pull_file(DEFAULT_GENERATOR, progress)
+            name = form_for_machine(DEFAULT_GENERATOR, progress)
+        path = pull_file(name, progress)
+    err.print(f"{name} is ready: {path.name}")
+
+
+@models.command("list")
+@with_errors
+def show_models(as_json: JsonFlag = False) -> None:
+    """List the known models and which of them are here."""
+    known = list_models()
+    if as_json:
+        print_json(known)
+        return
+    table = Table("model", "size", "here", "sha256")
+    for status in known:
+        here = "no" if status.path is None else {True: "yes", False: "damaged", None: "yes"}[status.verified]
+        table.add_row(
+            status.model.name,
+            f"{status.model.size / 1e6:,.0f} MB",
+            here,
+            status.model.sha256[:12],
+        )
+    out.print(table)
+
+
+@models.command()
+@with_errors
+def verify(name: NameArgument = DEFAULT_GENERATOR) -> None:
+    """Hash a model file again and compare it with what it must be."""
+    if not verify_file(name):
+        raise ModelHashError("the file's SHA-256 is not the expected one", where=name, fix=f"fedrag models pull {name}")
+    err.print(f"{name}: the SHA-256 is right")
+
+
+# --- caches ---------------------------------------------------------------------------------------
+
+cache = typer.Typer(help="What the caches hold and how they serve.", no_args_is_help=True)
+
+
+@cache.callback()
+def _cache() -> None:
+    """What the caches hold and how they serve."""
+
+
+@cache.command()
+@with_errors
+def stats(as_json: JsonFlag = False) -> None:
+    """Entries, bytes and hits of every cache under the home directory."""
+    home = fedrag_home()
+    found = [(_owner(path.relative_to(home)), told) for path, told in find_tiers(home)]
+    if as_json:
+        print_json([{"owner": owner, **asdict(told)} for owner, told in found])
+        return
+    table = Table("owner", "tier", "entries", "MB", "limit, MB", "hits", "misses", "hit rate")
+    for owner, told in found:
+        sizes = (f"{told.bytes / 1e6:.1f}", f"{told.limit / 1e6:.0f}")
+        counts = (str(told.hits), str(told.misses), f"{100 * told.hit_rate:.0f} %")
+        table.add_row(owner, told.name, "torn" if told.torn else str(told.entries), *sizes, *counts)
+    out.print(table)
+
+
+def _owner(path: Path) -> str:
+    """The server, or the device, with its set of documents: `devices/demo/worlds/caches/summaries`."""
+    return "/".join(part for part in path.parts[:-1] if part not in ("devices", "caches", "fusion")) + (
+        " (server)" if path.parts[0] == "fusion" else ""
     )

@@ -1,17 +1,29 @@
-"""`fedrag device`: what makes a folder of documents a device of a federation: settings, keys, and how to join."""
+"""`fedrag device` and `serve`: what makes a folder of documents a device of a federation, and keeps it at work."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
-from fedrag_flwr.cli.console import JsonFlag, err, in_full, out, print_json, progress_bar, toml_value, with_errors
-from fedrag_flwr.cli.device import EmptyFlag, show_report
+from fedrag_flwr.cli.console import (
+    JsonFlag,
+    SetOption,
+    changed,
+    err,
+    in_full,
+    out,
+    print_json,
+    progress_bar,
+    toml_value,
+    with_errors,
+)
+from fedrag_flwr.cli.memory import EmptyFlag, require_device, show_report
 from fedrag_flwr.device_files import DeviceFiles, Link, public_half, supernode_command
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.nodes import Node, sources_of
@@ -19,16 +31,16 @@ from fedrag_flwr.settings import Plain
 from fedrag_flwr.sources.folder import mode_of
 from fedrag_flwr.sources.mapping import file_beside, without_password
 
-app = typer.Typer(help="Set up this machine as a device of a federation.", no_args_is_help=True)
+device = typer.Typer(help="Set up this machine as a device of a federation.", no_args_is_help=True)
 
 NameArgument = Annotated[str, typer.Argument(help="The device's name.")]
 
 
-@app.command("init")
+@device.command("init")
 @with_errors
 def init(
     name: NameArgument,
-    data_path: Annotated[Path | None, typer.Option(help="The folder of documents.")] = None,
+    documents: Annotated[Path | None, typer.Option(help="The folder of documents.")] = None,
     source: Annotated[
         list[str] | None,
         typer.Option("--source", metavar="URL_OR_FILE", help="A database, a graph or a mapping file; repeatable."),
@@ -48,8 +60,8 @@ def init(
 ) -> None:
     """Write a device's settings and its key pair, and say how it joins; nothing that is there is overwritten."""
     config: dict[str, Plain] = {"device-name": name}
-    if data_path is not None:
-        config["data-path"] = str(_there(data_path, "--data-path"))
+    if documents is not None:
+        config["data-path"] = str(_there(documents, "--documents"))
     if source:
         config["sources"] = shlex.join(map(_in_full, source))
     for change in changes or ():
@@ -69,7 +81,7 @@ def init(
     _print_lines("this device joins with:", shlex.join(supernode_command(files, link)))
 
 
-@app.command("build")
+@device.command("build")
 @with_errors
 def build(name: NameArgument, empty: EmptyFlag = False, as_json: JsonFlag = False) -> None:
     """Build the device's memory under its own settings, before any run asks; unchanged documents cost nothing.
@@ -77,15 +89,15 @@ def build(name: NameArgument, empty: EmptyFlag = False, as_json: JsonFlag = Fals
     As in `fedrag build`, documents that yield nothing are named, and the exit code stays 0.
     """
     config = DeviceFiles.of(name).read()
-    with Node(config.own, config.settings).device() as device, progress_bar() as progress:
-        report = device.build(empty=empty, progress=progress)
+    with Node(config.own, config.settings).device() as opened, progress_bar() as progress:
+        report = opened.build(empty=empty, progress=progress)
     if as_json:
         print_json(report)
     else:
         show_report(report)
 
 
-@app.command("show")
+@device.command("show")
 @with_errors
 def show(name: NameArgument, as_json: JsonFlag = False) -> None:
     """Show a device's settings and its public key; never the private one, nor a source's password."""
@@ -101,7 +113,7 @@ def show(name: NameArgument, as_json: JsonFlag = False) -> None:
         _print_lines("a next key waits to be registered:", str(public_half(files.next_key)))
 
 
-@app.command("rotate-key")
+@device.command("rotate-key")
 @with_errors
 def rotate_key(
     name: NameArgument,
@@ -145,3 +157,34 @@ def _print_lines(heading: str, *lines: str) -> None:
     out.print(f"[bold]{escape(heading)}[/]", highlight=False, soft_wrap=True)
     for line in lines:
         out.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+
+
+# --- the service ------------------------------------------------------------------------------------
+
+
+@with_errors
+def serve(
+    name: Annotated[str, typer.Argument(help="The device's name.")] = "",
+    config: Annotated[Path | None, typer.Option("--config", help="The device's config file.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65_535, help="Listen on 127.0.0.1, too; callers there need the token.")
+    ] = None,
+    changes: SetOption = None,
+) -> None:
+    """Keep a device's models and memory loaded, and answer: people at the device, and Flower's messages."""
+    from fedrag_flwr.service.config import config_of, read_config
+    from fedrag_flwr.service.protocol import TOKEN
+    from fedrag_flwr.service.run import serve as run
+
+    if bool(name) == (config is not None):
+        raise SettingError("name a device, or its config file", where="fedrag serve", fix="fedrag serve NAME")
+    told = read_config(config) if config is not None else config_of(name)
+    if config is None:
+        require_device(name, told)
+    told = replace(told, settings={**told.settings, **changed(changes)})
+    if port is not None:
+        told = replace(told, service=told.service.model_copy(update={"port": port}))
+    if told.service.port:
+        place = told.root / TOKEN
+        err.print(f"http://127.0.0.1:{told.service.port}/ with the token in {place}", highlight=False, soft_wrap=True)
+    run(told)

@@ -1,7 +1,8 @@
-"""`fedrag build` and `inspect`: one device at the command line, without a federation."""
+"""`fedrag build`, `inspect` and `source`: one device's memory at the command line, without a federation."""
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import indent
@@ -32,7 +33,7 @@ from fedrag_flwr.device.builder import NO_MEMORY
 from fedrag_flwr.device.builds import forget_memory
 from fedrag_flwr.device.views import MemoryLine, view_document, view_hyperedge
 from fedrag_flwr.device_files import DeviceFiles
-from fedrag_flwr.errors import StoreError
+from fedrag_flwr.errors import NotFoundError, SettingError, SourceError, StoreError
 from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.database import FILE
@@ -41,12 +42,19 @@ from fedrag_flwr.nodes import Node
 from fedrag_flwr.path_drawing import drawn
 from fedrag_flwr.places import fedrag_home
 from fedrag_flwr.records import BuildReport, ChosenPath
-from fedrag_flwr.service.config import config_of
-from fedrag_flwr.sources.open_source import SourceSet
+from fedrag_flwr.service.config import DeviceConfig, config_of
+from fedrag_flwr.service.protocol import CONFIG
+from fedrag_flwr.sources.folder import mode_of
+from fedrag_flwr.sources.graph.mapping import graph_toml
+from fedrag_flwr.sources.mapping import without_password
+from fedrag_flwr.sources.open_source import SourceSet, filled_url, proposed_mapping, url_of
+from fedrag_flwr.sources.sql.mapping import SqlMapping, sql_toml
 
-inspect_app = typer.Typer(help="Look into a device's memory.", no_args_is_help=True)
+inspect = typer.Typer(help="Look into a device's memory.", no_args_is_help=True)
+source = typer.Typer(help="Databases and graphs as sources.", no_args_is_help=True)
 
-NameOption = Annotated[str, typer.Option("--name", help="The device's name.")]
+HERE = "here"  # the device that is meant where none is named
+NameOption = Annotated[str, typer.Option("--name", help="The device's name; `here` without it, or the store's.")]
 StoreOption = Annotated[Path | None, typer.Option("--store", help="The store's directory; by default one a name.")]
 
 EmptyFlag = Annotated[
@@ -57,11 +65,11 @@ EmptyFlag = Annotated[
 @with_errors
 def build(
     folder: Annotated[Path | None, typer.Argument(help="The documents: .txt, .md, .jsonl, .html, .pdf.")] = None,
-    source: Annotated[
+    sources: Annotated[
         list[str] | None,
         typer.Option("--source", metavar="URL_OR_FILE", help="A database, a graph or a mapping file; repeatable."),
     ] = None,
-    name: NameOption = "here",
+    name: NameOption = "",
     store: StoreOption = None,
     rebuild: Annotated[
         bool, typer.Option("--rebuild", help="Forget the old memory first; waiting questions and answers stay.")
@@ -75,12 +83,15 @@ def build(
     Documents that could not be read, or that yield no memory, are named each time, and the exit code stays 0: the
     memory of all others is whole, and to build again would not help these.
     """
-    root = _store_of(name, store)
+    if folder is not None and not stat.S_ISDIR(mode_of(folder.expanduser())):
+        raise SourceError("there is no such folder", where=str(folder), fix="name the folder of the documents")
+    name = name or HERE
+    root = store or config_of(name).root
     if rebuild:  # what would stop the build is told before anything goes
         settings = settings_from(changes)
-        sources = SourceSet(folder, source or (), load_models(settings.models, fedrag_home(settings.home)))
-        forget_memory(root, sources, empty=empty)
-    with open_device(name, folder, root, changes, source or ()) as device, progress_bar() as progress:
+        read = SourceSet(folder, sources or (), load_models(settings.models, fedrag_home(settings.home)))
+        forget_memory(root, read, empty=empty)
+    with open_device(name, folder, root, changes, sources or ()) as device, progress_bar() as progress:
         report = device.build(empty=empty, progress=progress)
     if as_json:
         print_json(report)
@@ -88,11 +99,9 @@ def build(
         show_report(report)
 
 
-@inspect_app.command("items")
+@inspect.command("items")
 @with_errors
-def show_items(
-    name: NameOption = "here", store: StoreOption = None, limit: int = 20, as_json: JsonFlag = False
-) -> None:
+def show_items(name: NameOption = "", store: StoreOption = None, limit: int = 20, as_json: JsonFlag = False) -> None:
     """List memory items."""
     with _reading(name, store) as memory:
         items = memory.items()[: limit or None]
@@ -105,10 +114,10 @@ def show_items(
     out.print(table)
 
 
-@inspect_app.command("delivered")
+@inspect.command("delivered")
 @with_errors
 def show_delivered(
-    name: NameOption = "here",
+    name: NameOption = "",
     store: StoreOption = None,
     limit: Annotated[int, typer.Option(min=1, help="How many of the newest.")] = 20,
     as_json: JsonFlag = False,
@@ -125,10 +134,10 @@ def show_delivered(
     out.print(table)
 
 
-@inspect_app.command("hyperedge")
+@inspect.command("hyperedge")
 @with_errors
 def show_hyperedge(
-    hyperedge_id: str, name: NameOption = "here", store: StoreOption = None, as_json: JsonFlag = False
+    hyperedge_id: str, name: NameOption = "", store: StoreOption = None, as_json: JsonFlag = False
 ) -> None:
     """Show a hyperedge: the units that it links, and the memories that rest on it."""
     with _reading(name, store) as memory:
@@ -144,11 +153,11 @@ def show_hyperedge(
     out.print(tree)
 
 
-@inspect_app.command("paths")
+@inspect.command("paths")
 @with_errors
 def show_paths(
     question: QuestionArgument = "-",
-    name: NameOption = "here",
+    name: NameOption = "",
     store: StoreOption = None,
     limit: Annotated[int, typer.Option(min=1, help="How many passages.")] = 5,
     changes: SetOption = None,
@@ -167,11 +176,11 @@ def show_paths(
         print_path(one.path)
 
 
-@inspect_app.command("document")
+@inspect.command("document")
 @with_errors
 def show_document(
     document_id: Annotated[str, typer.Argument(help="The document's id; - to type it, as it may name somebody.")],
-    name: NameOption = "here",
+    name: NameOption = "",
     store: StoreOption = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -212,7 +221,7 @@ def print_path(path: ChosenPath | None, console: Console = out) -> None:
 
 def open_as_configured(name: str, store: Path | None, changes: list[str] | None) -> EdgeDevice:
     """The device under its own config, where it has one and no other store is named."""
-    root = existing_store(name, store)
+    name, root = device_at(name, store)
     if store is not None or not DeviceFiles.of(name).config.exists():
         return open_device(name, None, root, changes)
     told = config_of(name)
@@ -228,31 +237,90 @@ def open_device(
     return EdgeDevice(name, folder, root, settings, models, sources)
 
 
-def _store_of(name: str, store: Path | None) -> Path:
-    return store or config_of(name).root
+def device_at(name: str, store: Path | None) -> tuple[str, Path]:
+    """The name of a device, and the directory of its store.
+
+    Where a store is named and no device, it is the store's: of that directory, or of the only one in it.
+
+    Raises
+    ------
+    NotFoundError
+        There is no such device, or no store in that directory.
+    StoreError
+        The device has no memory yet.
+    SettingError
+        Several devices have their stores there.
+    """
+    if store is None:
+        name = name or HERE
+        config = config_of(name)
+        if not is_store(config.root):
+            require_device(name, config)
+            raise StoreError("this device has no memory yet", where=name, fix=f"fedrag build FOLDER --name {name}")
+        return name, config.root
+    place = store.expanduser()
+    roots = [place] if is_store(place) else sorted(filter(is_store, place.glob(f"{name or '*'}")))
+    if not roots:
+        raise NotFoundError("no device has its store there", where=str(store), fix="fedrag build FOLDER --store STORE")
+    if len(roots) > 1:
+        names = ", ".join(one.name for one in roots)
+        raise SettingError("several devices have their stores there", where=str(store), fix=f"--name one of {names}")
+    return name or _owner_of(roots[0]), roots[0]
 
 
-def existing_store(name: str, store: Path | None) -> Path:
-    """The directory of a device's store; raises StoreError where it has none."""
-    root = _store_of(name, store)
-    if not (root / FILE).is_file():
-        raise StoreError("this device has no memory yet", where=name, fix="fedrag build FOLDER --name " + name)
-    return root
+def is_store(root: Path) -> bool:
+    """Whether a device has its store in a directory."""
+    return stat.S_ISREG(mode_of(root / FILE))
+
+
+def require_device(name: str, config: DeviceConfig) -> None:
+    """Refuse a device that was neither set up nor built here; raises NotFoundError."""
+    if is_store(config.root) or DeviceFiles.of(name).config.exists():
+        return
+    known = sorted(one.name for one in config.root.parent.glob("*") if is_store(one) or (one / CONFIG).exists())
+    fix = f"fedrag build FOLDER --name {name}" + (f", or name one of {', '.join(known)}" if known else "")
+    raise NotFoundError("there is no such device", where=name, fix=fix)
+
+
+def _owner_of(root: Path) -> str:
+    with MemoryStore.open(root, {}, create=False) as memory:
+        return memory.identity["device"]
 
 
 def _reading(name: str, store: Path | None) -> MemoryStore:
-    return MemoryStore.open(existing_store(name, store), {}, create=False)
+    return MemoryStore.open(device_at(name, store)[1], {}, create=False)
+
+
+_WHY = {  # why a question and its answer became no memory, as people are told it
+    "ambiguous": "the question fits several answers",
+    "dangling": "the question points to something outside it",
+    "duplicate": "another memory says the same",
+    "elsewhere": "the question leads to another sentence",
+    "empty": "question or answer is empty",
+    "gives-away": "the question holds its answer",
+    "length": "question or answer is too short or too long",
+    "no-alternative": "the question names no two things to choose from",
+    "no-question": "it is no question",
+    "not-in-evidence": "its sentence does not say the answer",
+    "one-hop": "one sentence alone answers it",
+    "other-answer": "asked again, it got another answer",
+    "stop-words": "nothing but small words",
+    "type-mismatch": "the answer is not of the kind asked for",
+    "unspecific": "the question says too little of what it is about",
+}
 
 
 def show_report(report: BuildReport) -> None:
     """Print what a build brought and cost."""
     table = Table("what", "count")
     for what in ("documents", "added", "changed", "removed", "passages", "sentences", "hyperedges", "orphans", "items"):
-        table.add_row(what, f"{getattr(report, what):,}")
+        table.add_row(_COUNTS.get(what, what), f"{getattr(report, what):,}")
     out.print(table)
     out.print(f"{report.cost.seconds:.1f} s, {report.cost.llm_calls} LLM calls, {report.cost.tokens_out} output tokens")
     if report.rejects:
-        out.print("rejected: " + ", ".join(report.rejects))
+        out.print("questions and answers that were made and not kept:")
+    for count, reason in sorted(map(_rejection, report.rejects), reverse=True):
+        out.print(f"{count:>6,}  {reason}", highlight=False, markup=False)
     if report.graph:
         out.print("graph: " + ", ".join(report.graph))
     for failure in report.failed:
@@ -261,3 +329,34 @@ def show_report(report: BuildReport) -> None:
             err.print(f"[yellow]{NO_MEMORY}:[/] {escape(name)}")
         else:
             err.print(f"[yellow]not read:[/] {escape(failure)}")
+
+
+_COUNTS = {"items": "memories", "orphans": "units in no hyperedge"}
+
+
+def _rejection(told: str) -> tuple[int, str]:
+    """How many, and why in words."""
+    reason, _, count = told.rpartition("=")
+    return int(count), _WHY.get(reason, reason.replace("-", " "))
+
+
+# --- sources --------------------------------------------------------------------------------------
+
+
+@source.callback()
+def _source() -> None:
+    """Databases and graphs as sources."""
+
+
+@source.command("inspect")
+@with_errors
+def inspect_source(
+    url: Annotated[
+        str, typer.Argument(help="sqlite:///records.db, postgresql://..., ladybug:///graph.lbug, or a file.")
+    ],
+) -> None:
+    """Propose a mapping file: read it, leave out what should not be read, and give it to `fedrag build --source`."""
+    mapping = proposed_mapping(filled_url(url) or url)
+    mapping = mapping.model_copy(update={"url": without_password(url_of(url) or url)})
+    text = sql_toml(mapping) if isinstance(mapping, SqlMapping) else graph_toml(mapping)
+    typer.echo(text, nl=False)  # as it is: it goes into a file
