@@ -118,14 +118,12 @@ HANDLERS: Mapping[str, Handler] = {
         records.FinishRequest,
         lambda at, request: at.device.finish(request.questions, request.evidence, request.mode),
     ),
-    "train.group": _on(
-        records.GroupRequest, lambda at, request: at.device.sealed.sums.join(request, at.run), writes=True
-    ),
+    "train.group": _on(records.GroupRequest, lambda at, request: at.device.sums.join(request, at.run), writes=True),
     "train.topics": _on(records.TopicRequest, lambda at, request: at.device.walks.learn(request, at.run), writes=True),
     "query.encrypt": _on(records.EncryptRequest, lambda at, asked: at.device.sealed.routing.encrypt(asked)),
     "query.route": _on(records.RouteRequest, lambda at, asked: at.device.sealed.routing.route(asked, at.run)),
-    "query.retrieve_sealed": _on(records.SealedMessages, lambda at, asked: at.device.sealed.give(asked, at.run)),
-    "query.finish_sealed": _on(records.SealedFinish, lambda at, given: at.device.sealed.finish_with(given, at.run)),
+    "query.retrieve_sealed": _on(records.SealedMessages, lambda at, asked: at.device.give_sealed(asked, at.run)),
+    "query.finish_sealed": _on(records.SealedFinish, lambda at, given: at.device.finish_sealed(given, at.run)),
     "query.centroids": _on(records.CentroidRequest, lambda at, request: at.device.giving.centroids(request)),
     "query.enclave": _on(records.EnclaveRequest, lambda at, asked: at.device.sealed.seal_for_enclave(asked, at.run)),
     "query.open_answers": _on(

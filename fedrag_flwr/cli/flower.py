@@ -267,7 +267,7 @@ def end_marked(variable: str, mark: str, patience: float) -> None:
     deadline = time.monotonic() + patience
     while marked(variable, mark) and time.monotonic() < deadline:
         time.sleep(0.1)
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + _PATIENCE
     while (ids := marked(variable, mark)) and time.monotonic() < deadline:
         for process_id in ids:
             with suppress(ProcessLookupError):

@@ -29,26 +29,17 @@ from fedrag_flwr.cli.console import (
     with_errors,
 )
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.device.builder import NO_MEMORY
-from fedrag_flwr.device.builds import forget_memory
 from fedrag_flwr.device.views import MemoryLine, view_document, view_hyperedge
 from fedrag_flwr.device_files import DeviceFiles
 from fedrag_flwr.errors import NotFoundError, SettingError, SourceError, StoreError
 from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.database import FILE
-from fedrag_flwr.memory.store.outbox import DeliveredAnswers
-from fedrag_flwr.nodes import Node
-from fedrag_flwr.path_drawing import drawn
 from fedrag_flwr.places import fedrag_home
 from fedrag_flwr.records import BuildReport, ChosenPath
 from fedrag_flwr.service.config import DeviceConfig, config_of
 from fedrag_flwr.service.protocol import CONFIG
 from fedrag_flwr.sources.folder import mode_of
-from fedrag_flwr.sources.graph.mapping import graph_toml
-from fedrag_flwr.sources.mapping import without_password
-from fedrag_flwr.sources.open_source import SourceSet, filled_url, proposed_mapping, url_of
-from fedrag_flwr.sources.sql.mapping import SqlMapping, sql_toml
 
 inspect = typer.Typer(help="Look into a device's memory.", no_args_is_help=True)
 source = typer.Typer(help="Databases and graphs as sources.", no_args_is_help=True)
@@ -83,6 +74,9 @@ def build(
     Documents that could not be read, or that yield no memory, are named each time, and the exit code stays 0: the
     memory of all others is whole, and to build again would not help these.
     """
+    from fedrag_flwr.device.builds import forget_memory
+    from fedrag_flwr.sources.open_source import SourceSet
+
     if folder is not None and not stat.S_ISDIR(mode_of(folder.expanduser())):
         raise SourceError("there is no such folder", where=str(folder), fix="name the folder of the documents")
     name = name or HERE
@@ -123,6 +117,8 @@ def show_delivered(
     as_json: JsonFlag = False,
 ) -> None:
     """Show what a server answered for this device, the newest first."""
+    from fedrag_flwr.memory.store.outbox import DeliveredAnswers
+
     with _reading(name, store) as memory:
         answers = list(DeliveredAnswers(memory.database).all().values())[:limit]
     if as_json:
@@ -215,6 +211,8 @@ def print_path(path: ChosenPath | None, console: Console = out) -> None:
     if path is None:
         console.print("   no answer path leads here", highlight=False)
         return
+    from fedrag_flwr.path_drawing import drawn
+
     console.print(f"   answer path of weight {path.weight:.2f}, score {path.score:.3f}", highlight=False)
     console.print(indent(drawn(path), "     "), highlight=False, markup=False)
 
@@ -224,6 +222,8 @@ def open_as_configured(name: str, store: Path | None, changes: list[str] | None)
     name, root = device_at(name, store)
     if store is not None or not DeviceFiles.of(name).config.exists():
         return open_device(name, None, root, changes)
+    from fedrag_flwr.nodes import Node
+
     told = config_of(name)
     return Node(told.own, {**told.settings, **changed(changes)}).device()
 
@@ -312,6 +312,8 @@ _WHY = {  # why a question and its answer became no memory, as people are told i
 
 def show_report(report: BuildReport) -> None:
     """Print what a build brought and cost."""
+    from fedrag_flwr.device.builder import NO_MEMORY
+
     table = Table("what", "count")
     for what in ("documents", "added", "changed", "removed", "passages", "sentences", "hyperedges", "orphans", "items"):
         table.add_row(_COUNTS.get(what, what), f"{getattr(report, what):,}")
@@ -356,6 +358,11 @@ def inspect_source(
     ],
 ) -> None:
     """Propose a mapping file: read it, leave out what should not be read, and give it to `fedrag build --source`."""
+    from fedrag_flwr.sources.graph.mapping import graph_toml
+    from fedrag_flwr.sources.mapping import without_password
+    from fedrag_flwr.sources.open_source import filled_url, proposed_mapping, url_of
+    from fedrag_flwr.sources.sql.mapping import SqlMapping, sql_toml
+
     mapping = proposed_mapping(filled_url(url) or url)
     mapping = mapping.model_copy(update={"url": without_password(url_of(url) or url)})
     text = sql_toml(mapping) if isinstance(mapping, SqlMapping) else graph_toml(mapping)

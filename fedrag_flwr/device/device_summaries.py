@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -15,13 +15,11 @@ from pydantic import TypeAdapter
 
 from fedrag_flwr.caching import AssociationGraph, CacheKeys, Tier
 from fedrag_flwr.caching.fusion import decoded
+from fedrag_flwr.device.releases import Releases
 from fedrag_flwr.errors import PrivacyError, SourceError
-from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.privacy.export import ExportFilter
 from fedrag_flwr.privacy.known_names import lead_digests
 from fedrag_flwr.privacy.released_words import ReleasedWords
 from fedrag_flwr.records import AskedQuestion, EvidenceUnit, HitsBatch, HitsRequest, HitSummary
-from fedrag_flwr.settings import CachingSettings
 from fedrag_flwr.sources.base import SearchableSource, SourceHit
 from fedrag_flwr.text.words import normalise_line
 
@@ -38,46 +36,20 @@ class DeviceSummaries:
 
     Parameters
     ----------
-    device
-        The device's name.
+    releases
+        The device's memory, whose passages tell which records belong together, and its export filter.
     source
-        Gives the device's sources as one; called when they are first needed.
-    store
-        The device's memory, whose passages tell which records belong together.
-    export filter
-        What lets summaries leave.
-    inform
-        Tells the export filter what the documents as they are now show to be private.
-    generation
-        Names the store and everything that decides what the export filter lets pass.
-    folder, sizes
-        Where tier 1 lies, and how large it may be.
-    lookup
-        Whether others may search here by a question in words.
+        Its sources as one.
+    folder
+        Where tier 1 lies.
     """
 
-    def __init__(
-        self,
-        device: str,
-        source: Callable[[], SearchableSource],
-        store: MemoryStore,
-        export: ExportFilter,
-        inform: Callable[[], None],
-        generation: Callable[[], str],
-        folder: Path,
-        sizes: CachingSettings,
-        *,
-        lookup: bool,
-    ) -> None:
-        self._device = device
+    def __init__(self, releases: Releases, source: SearchableSource, folder: Path) -> None:
+        self._device = releases.device
         self._source = source
-        self._store = store
-        self._export = export
-        self._inform = inform
-        self._generation = generation
+        self._store = releases.store
+        self._releases = releases
         self._folder = folder
-        self._sizes = sizes
-        self._lookup = lookup
         self._graph: tuple[int, AssociationGraph, dict[str, str]] | None = None
 
     def close(self) -> None:
@@ -107,7 +79,7 @@ class DeviceSummaries:
 
     @cached_property
     def _tier(self) -> Tier:
-        return Tier(self._folder / "summaries", self._sizes.summaries)
+        return Tier(self._folder / "summaries", self._releases.settings.caching.summaries)
 
     @cached_property
     def _released(self) -> ReleasedWords:
@@ -126,15 +98,15 @@ class DeviceSummaries:
         SourceError
             A source cannot be asked, or tells of ever more names.
         """
-        if not self._lookup:
+        if not self._releases.settings.privacy.lookup:
             raise PrivacyError(
                 "this device lets nobody look its records up", where=self._device, fix="its operator may: lookup = true"
             )
         start = time.perf_counter()
-        self._inform()
+        self._releases.inform()
         if not request.questions:  # a round is to come: its first question does not wait for an index
             with suppress(SourceError):  # then the questions say so
-                self._source().search(_WARMING, 1)
+                self._source.search(_WARMING, 1)
         for _ in range(_MOST_ROUNDS):
             rules = self._rules()
             version = self._version(*rules)
@@ -154,11 +126,11 @@ class DeviceSummaries:
 
     def _version(self, *rules: str) -> str:
         """Under such rules: hits come from the sources as they are now, related titles from what the store holds."""
-        return self._keys.of("version", self._source().version(), self._store.state(), *rules)
+        return self._keys.of("version", self._source.version(), self._store.state(), *rules)
 
     def _rules(self) -> tuple[str, str]:
         """What changes with the export filter's rules, and with names learnt that what was told may hold."""
-        return self._generation(), self._released.age(self._export.names.leads())
+        return self._releases.generation(), self._released.age(self._releases.export.names.leads())
 
     def _summary(self, question: AskedQuestion, request: HitsRequest, version: str) -> tuple[HitSummary, bool]:
         asked = normalise_line(question.text)
@@ -166,9 +138,9 @@ class DeviceSummaries:
         versions = {self._device: version}
         if (cached := decoded(_SUMMARY, self._tier.get(key, versions))) is not None:
             return replace(cached, question_id=question.id), True
-        hits = self._source().search(asked, request.records)
-        known = self._export.names.leads()
-        released = self._export.release_evidence([self._unit(hit) for hit in hits], asked)
+        hits = self._source.search(asked, request.records)
+        known = self._releases.export.names.leads()
+        released = self._releases.export.release_evidence([self._unit(hit) for hit in hits], asked)
         removed = tuple(f"{kind}={count}" for kind, count in Counter(released.removed).most_common(_MOST_REMOVED))
         related = self._related(hits, request.related)
         told = " ".join((*(f"{one.title} {one.text}" for one in released.items), *related))
@@ -192,7 +164,7 @@ class DeviceSummaries:
         near = [name for hit in hits for name in graph.neighbours(hit.document_id) if name not in said]
         chosen = [name for name in dict.fromkeys(near) if titles.get(name)][:most]
         units = [EvidenceUnit(_record_id(name), titles[name], self._device, 0.0) for name in chosen]
-        released = self._export.release_evidence(units).items
+        released = self._releases.export.release_evidence(units).items
         return tuple(
             dict.fromkeys(unit.text[:_MOST_TITLE] for unit in released)
         )  # half a name is none to the export filter

@@ -5,33 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from fedrag_flwr.answering.engine import Engine
-from fedrag_flwr.answering.passages import EvidenceStore
-from fedrag_flwr.device.builds import NAMES, DeviceBuilds
-from fedrag_flwr.device.device_graph import DeviceGraph
-from fedrag_flwr.device.device_summaries import DeviceSummaries
-from fedrag_flwr.device.message_log import FILE as MESSAGES
-from fedrag_flwr.device.message_log import MessageLog
 from fedrag_flwr.device.modes import DeviceAnswers, Engines, Memories
-from fedrag_flwr.device.pending import Admission, DeviceWaiting
-from fedrag_flwr.device.releases import Releases
-from fedrag_flwr.device.replies import DeviceGiving, PassageCentroids
-from fedrag_flwr.device.shared_memory import OpaqueIds, bank_of, take_bank
 from fedrag_flwr.device.views import TraceLine, trace_answer
 from fedrag_flwr.errors import PrivacyError, WireError
-from fedrag_flwr.exchange.device import Callbacks, SealedExchange
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.memory.generate.rules import RuleGenerator
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.memory.store.outbox import DeliveredAnswers, Outbox
 from fedrag_flwr.models.base import Heard
-from fedrag_flwr.overlay.peer import DeviceWalks
-from fedrag_flwr.places import valid_name
-from fedrag_flwr.privacy.policy import open_export_filter
-from fedrag_flwr.privacy.seals import SealingKey
+from fedrag_flwr.places import fedrag_home, valid_name
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
@@ -48,6 +33,8 @@ from fedrag_flwr.records import (
     OpenQuestion,
     Progress,
     Question,
+    SealedFinish,
+    SealedMessages,
     WaitingBatch,
     WaitingRequest,
     WalkReply,
@@ -55,19 +42,38 @@ from fedrag_flwr.records import (
     silent,
 )
 from fedrag_flwr.records.isolate import isolated
-from fedrag_flwr.retrieval import FittingSettings
-from fedrag_flwr.retrieval.device_controller import DeviceController, TrainingQuestion
-from fedrag_flwr.retrieval.evidence_sources import DeviceSources
-from fedrag_flwr.retrieval.order import EvidenceOrders
-from fedrag_flwr.settings import Settings, fedrag_home
-from fedrag_flwr.sources.open_source import SourceSet
-from fedrag_flwr.text import Extractor, ModelExtractor, ParseExtractor
+from fedrag_flwr.settings import Settings
 
+if TYPE_CHECKING:
+    from fedrag_flwr.answering.engine import Engine
+    from fedrag_flwr.answering.passages import EvidenceStore
+    from fedrag_flwr.device.device_graph import DeviceGraph
+    from fedrag_flwr.device.device_summaries import DeviceSummaries
+    from fedrag_flwr.device.message_log import MessageLog
+    from fedrag_flwr.device.pending import Admission, DeviceWaiting
+    from fedrag_flwr.device.releases import Releases
+    from fedrag_flwr.device.replies import DeviceGiving
+    from fedrag_flwr.device.shared_memory import OpaqueIds
+    from fedrag_flwr.exchange.device import SealedExchange
+    from fedrag_flwr.exchange.sums import GroupSums
+    from fedrag_flwr.memory.store.outbox import DeliveredAnswers
+    from fedrag_flwr.overlay.peer import DeviceWalks
+    from fedrag_flwr.privacy.export import ExportFilter
+    from fedrag_flwr.privacy.seals import SealingKey
+    from fedrag_flwr.retrieval.device_controller import DeviceController, TrainingQuestion
+    from fedrag_flwr.retrieval.evidence_sources import DeviceSources
+    from fedrag_flwr.retrieval.order import EvidenceOrders
+    from fedrag_flwr.sources.open_source import SourceSet
+    from fedrag_flwr.text import Extractor
+
+NAMES = "names.sqlite"  # beside the store: the private names that the export filter has learnt
 CACHES = "caches"
 
 
 class EdgeDevice:
     """One device: builds its memory, answers, shares through its export filter, and helps others.
+
+    Its parts are made when they are first needed.
 
     Parameters
     ----------
@@ -101,7 +107,8 @@ class EdgeDevice:
     ) -> None:
         self.name = valid_name(name)
         self.documents = documents
-        self.sources = SourceSet(documents, sources, models)
+        self.source_names = tuple(sources)
+        self.root = root
         self.settings = settings
         self.models = models
         self.store = MemoryStore.open(
@@ -110,86 +117,15 @@ class EdgeDevice:
             foreign_limit=settings.memory.max_items,
             most_pages=settings.federation.most_pages,
         )
-        self._hide = OpaqueIds(self.store)
-        # not in the store: a rebuilt one must not reset budgets
-        self.kept = kept = fedrag_home(settings.home) / "privacy" / name
-        self.messages = MessageLog(kept / MESSAGES)
-        try:
-            key = SealingKey.kept(kept / "box.key")
-            self.export = open_export_filter(
-                settings.privacy,
-                models.encoder,
-                models.pipeline,
-                self._hide,
-                name,
-                kept,
-                root / NAMES,
-                models.generator,
-            )
-        except BaseException:
-            self.store.close()
-            raise
-        self.releases = Releases(name, self.store, self.export, self._hide, settings)
-        evidence = DeviceSources(self.store, root, models.encoder, models.pipeline, self._extractor, models.tokens)
-        self.controller = DeviceController(name, self.store, root, evidence, FittingSettings(), settings.seed)
-        self.orders = EvidenceOrders(self.store, evidence, self.controller, settings.retrieval)
-        self.delivered = DeliveredAnswers(self.store.database)  # what others answered for it
-        outbox = Outbox(self.store.database, kept, settings.serving.retry_seconds)
-        self.waiting = DeviceWaiting(name, outbox, self.delivered, self.export, settings)
-        self._engines = Engines(name, self.store, settings, models, self.orders)
-        self.graph = DeviceGraph(name, self.store, self.export, self._hide, models, settings)
-        self._builds = DeviceBuilds(
-            name,
-            self.store,
-            lambda: self.sources,
-            self.controller,
-            self.orders,
-            self._sweep,
-            self.graph,
-            models,
-            settings,
-        )
-        centroids = PassageCentroids(self.releases, key.derived("groups of passages"))
-        self.giving = DeviceGiving(self.releases, lambda: self.sources, self.graph, self.evidence_store, centroids)
-        self.sealed = SealedExchange.of(
-            name,
-            key,
-            kept,
-            models.encoder,
-            self.export,
-            settings,
-            Callbacks(
-                overview=self.graph.known_summaries,
-                own=self.giving.overview,
-                take=self.graph.keep_overview,
-                recall=self.waiting.admitted,
-                release=self.waiting.released,
-                seeker=lambda: self.answers.seeker(),
-                retrieve=self.giving.evidence,
-                finish=self.finish,
-            ),
-        )
-        self.summaries = DeviceSummaries(
-            name,
-            lambda: self.sources,
-            self.store,
-            self.export,
-            self.releases.inform,
-            self.releases.generation,
-            root / CACHES,
-            settings.caching,
-            lookup=settings.privacy.lookup,
-        )
-        sums = self.sealed.sums
-        self.walks = DeviceWalks(name, self.store, self.export, models, settings, root, kept, sums, self.orders)
-        self.answers = DeviceAnswers(self._engines, self.graph, self.walks, self.controller, models.encoder, settings)
+        self.kept = fedrag_home(settings.home) / "privacy" / name  # not in the store: a rebuild must not reset budgets
 
     def close(self) -> None:
         """Close the store, the filter, the caches and the sources, each also where another fails."""
-        parts = (self.store, self.walks, self.sealed, self.messages, self.export, self.summaries, self.sources)
         with ExitStack() as closing:  # the last one first
-            for part in parts:
-                closing.callback(part.close)
+            closing.callback(self.store.close)
+            for part in ("walks", "sealed", "messages", "releases", "summaries", "sources"):
+                if (opened := self.__dict__.pop(part, None)) is not None:
+                    closing.callback(opened.close)
 
     def __enter__(self) -> EdgeDevice:
         return self
@@ -201,6 +137,8 @@ class EdgeDevice:
 
     def describe(self) -> DeviceCard:
         """Who this device is; counts only."""
+        from fedrag_flwr.device.shared_memory import bank_of
+
         counts = self.store.counts()
         bank, version = bank_of(self.store)
         return DeviceCard(
@@ -215,7 +153,7 @@ class EdgeDevice:
             bank=bank,
             bank_version=version,
             pending=self.store.pending(),
-            key=self.sealed.key.public,
+            key=self.key.public,
         )
 
     def build(
@@ -244,10 +182,14 @@ class EdgeDevice:
         StoreError
             The store cannot be written.
         """
-        return self._builds.build(memories, graph, empty, progress)
+        from fedrag_flwr.device.builds import build_device
+
+        return build_device(self, memories=memories, graph=graph, empty=empty, progress=progress)
 
     def import_bank(self, delta: Delta) -> ImportReport:
         """Take in others' memories; what is malformed is refused and counted by reason."""
+        from fedrag_flwr.device.shared_memory import take_bank
+
         return take_bank(self.store, delta)
 
     def answer(
@@ -319,16 +261,17 @@ class EdgeDevice:
         self, request: ControllerRequest, questions: Sequence[TrainingQuestion], run: str
     ) -> ControllerUpdate:
         """Take one step of a run's training of the controller with other devices, on own questions."""
+        from fedrag_flwr.exchange.sums import PrivateTraining
+
         if request.encrypted:
             noise = self.settings.controller.noise
-            update = self.sealed.training.train(
-                request, noise, lambda plain: self.controller.train(plain, questions), run
-            )
+            training = PrivateTraining(self.sums)
+            update = training.train(request, noise, lambda plain: self.controller.train(plain, questions), run)
         elif self.settings.exchange == "encrypted":
             raise PrivacyError("this device trains on encrypted sums only", where=self.name)
         else:
             update = self.controller.train(request, questions)
-        self._engines.forget()  # they may order evidence by the weights before
+        self.engines.forget()  # they may order evidence by the weights before
         return update
 
     def trace(self, answer: Answer) -> list[TraceLine]:
@@ -355,6 +298,16 @@ class EdgeDevice:
         ]
         return self._told(outcomes, mode, admission)
 
+    def finish_sealed(self, given: SealedFinish, run: str) -> AnswerBatch:
+        """Answer open questions with what other devices sealed for this one."""
+        return self.finish(given.questions, self.sealed.evidence(given.messages, run), given.mode)
+
+    def give_sealed(self, asked: SealedMessages, run: str) -> SealedMessages:
+        """Evidence for requests in sealed messages, sealed for those who asked."""
+        from fedrag_flwr.exchange.sealed import give_sealed
+
+        return give_sealed(self.name, self.key, asked, self.giving.evidence, run)
+
     def _told(self, outcomes: Sequence[Answer | OpenQuestion], mode: AnswerMode, admission: Admission) -> AnswerBatch:
         """Keep answers that people here wait for, and give what leaves: of their own only whether they are there."""
         answers = [*admission.refused, *(one for one in outcomes if isinstance(one, Answer))]
@@ -371,11 +324,13 @@ class EdgeDevice:
         """Reply to the hops of other devices' questions, through the export filter."""
         return self.walks.walk(request)
 
-    # --- its parts --------------------------------------------------------------------------------
+    # --- its parts: what answers ------------------------------------------------------------------
 
-    @property
+    @cached_property
     def evidence_store(self) -> EvidenceStore:
         """Its own passages."""
+        from fedrag_flwr.answering.passages import EvidenceStore
+
         return EvidenceStore(self.name, self.store)
 
     @property
@@ -391,20 +346,158 @@ class EdgeDevice:
         memories
             Which memories it knows: all, this device's own, or none.
         """
-        return self._engines.over(memories)
+        return self.engines.over(memories)
 
     def engine_under(self, settings: Settings) -> Engine:
-        """The inference engine over own memories under other settings of reading and answering, for comparison."""
+        """The inference engine over all memories under other settings of reading and answering, for comparison."""
         models = load_models(settings.models, fedrag_home(settings.home))
         return Engines(self.name, self.store, settings, models, self.orders).over("all")
 
-    def _sweep(self) -> None:
-        """Drop kept answers and replies that may rest on documents that are gone."""
-        self.walks.sweep()
-        self.messages.forget()
-        self.summaries.sweep()
+    @cached_property
+    def engines(self) -> Engines:
+        """Its inference engines."""
+        return Engines(self.name, self.store, self.settings, self.models, self.orders)
+
+    @cached_property
+    def answers(self) -> DeviceAnswers:
+        """The ways in which it answers."""
+        return DeviceAnswers(self)
+
+    @cached_property
+    def rankings(self) -> DeviceSources:
+        """The rankings of its passages."""
+        from fedrag_flwr.retrieval.evidence_sources import DeviceSources
+
+        models = self.models
+        return DeviceSources(self.store, self.root, models.encoder, models.pipeline, self._extractor, models.tokens)
+
+    @cached_property
+    def controller(self) -> DeviceController:
+        """Its learned reranker."""
+        from fedrag_flwr.retrieval import FittingSettings
+        from fedrag_flwr.retrieval.device_controller import DeviceController
+
+        fitting, seed = FittingSettings(), self.settings.seed
+        return DeviceController(self.name, self.store, self.root, self.rankings, fitting, seed)
+
+    @cached_property
+    def orders(self) -> EvidenceOrders:
+        """The orders in which its passages become evidence."""
+        from fedrag_flwr.retrieval.order import EvidenceOrders
+
+        return EvidenceOrders(self)
+
+    @cached_property
+    def graph(self) -> DeviceGraph:
+        """Its knowledge graph."""
+        from fedrag_flwr.device.device_graph import DeviceGraph
+
+        return DeviceGraph(self.name, self.store, self.export, self.hide, self.models, self.settings)
+
+    @cached_property
+    def walks(self) -> DeviceWalks:
+        """Its part in walks."""
+        from fedrag_flwr.overlay.peer import DeviceWalks
+
+        paths = (self.root, self.kept)
+        own = (self.name, self.store, self.export, self.models, self.settings)
+        return DeviceWalks(*own, *paths, self.sums, self.orders)
+
+    # --- its parts: what leaves, and what comes -----------------------------------------------------
+
+    @cached_property
+    def sources(self) -> SourceSet:
+        """Its folders, databases and graphs."""
+        from fedrag_flwr.sources.open_source import SourceSet
+
+        return SourceSet(self.documents, self.source_names, self.models)
+
+    @cached_property
+    def hide(self) -> OpaqueIds:
+        """Its opaque ids."""
+        from fedrag_flwr.device.shared_memory import OpaqueIds
+
+        return OpaqueIds(self.store)
+
+    @cached_property
+    def releases(self) -> Releases:
+        """Its export filter, kept up to date with its documents."""
+        from fedrag_flwr.device.releases import Releases
+        from fedrag_flwr.privacy.policy import open_export_filter
+
+        models, names = self.models, self.root / NAMES
+        own = (self.settings.privacy, models.encoder, models.pipeline, self.hide, self.name, self.kept, names)
+        export = open_export_filter(*own, models.generator)
+        return Releases(self.name, self.store, export, self.hide, self.settings)
+
+    @property
+    def export(self) -> ExportFilter:
+        """What lets texts and vectors leave; it knows the private names of the documents."""
+        return self.releases.export
+
+    @cached_property
+    def giving(self) -> DeviceGiving:
+        """What others get from it."""
+        from fedrag_flwr.device.replies import DeviceGiving, PassageCentroids
+
+        groups = PassageCentroids(self.releases, self.key.derived("groups of passages"))
+        return DeviceGiving(self.releases, self.sources, self.graph, self.evidence_store, groups)
+
+    @cached_property
+    def summaries(self) -> DeviceSummaries:
+        """What it says to questions that all devices are asked."""
+        from fedrag_flwr.device.device_summaries import DeviceSummaries
+
+        return DeviceSummaries(self.releases, self.sources, self.root / CACHES)
+
+    @cached_property
+    def delivered(self) -> DeliveredAnswers:
+        """What others answered for it."""
+        from fedrag_flwr.memory.store.outbox import DeliveredAnswers
+
+        return DeliveredAnswers(self.store.database)
+
+    @cached_property
+    def waiting(self) -> DeviceWaiting:
+        """Questions of the people here that wait for help."""
+        from fedrag_flwr.device.pending import DeviceWaiting
+        from fedrag_flwr.memory.store.outbox import Outbox
+
+        outbox = Outbox(self.store.database, self.kept, self.settings.serving.retry_seconds)
+        return DeviceWaiting(self.name, outbox, self.delivered, self.export, self.settings)
+
+    @cached_property
+    def messages(self) -> MessageLog:
+        """The messages that it has handled."""
+        from fedrag_flwr.device.message_log import FILE, MessageLog
+
+        return MessageLog(self.kept / FILE)
+
+    @cached_property
+    def key(self) -> SealingKey:
+        """For which others seal."""
+        from fedrag_flwr.privacy.seals import SealingKey
+
+        return SealingKey.kept(self.kept / "box.key")
+
+    @cached_property
+    def sums(self) -> GroupSums:
+        """Its part in encrypted sums."""
+        from fedrag_flwr.exchange.sums import GroupSums
+        from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
+
+        return GroupSums(self.name, self.kept, self.key, self.export, shared_sandbox())
+
+    @cached_property
+    def sealed(self) -> SealedExchange:
+        """What it sends and takes sealed."""
+        from fedrag_flwr.exchange.device import SealedExchange
+
+        return SealedExchange.of(self)
 
     def _extractor(self) -> Extractor:
+        from fedrag_flwr.text import ModelExtractor, ParseExtractor
+
         if self.settings.retrieval.extractor == "model":
             return ModelExtractor(self.models.generator(), self.settings.seed)
         return ParseExtractor()

@@ -6,33 +6,32 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from fedrag_flwr.answering.engine import Engine, Limits, Near
 from fedrag_flwr.answering.passages import EvidenceStore
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.answering.recall import Recall
-from fedrag_flwr.device.device_graph import DeviceGraph
 from fedrag_flwr.errors import NotFoundError
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.matcher import Matcher
 from fedrag_flwr.memory.quorum import Quorum
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.models.base import Encoder, Heard
-from fedrag_flwr.overlay.answer_cache import AnswerCache
-from fedrag_flwr.overlay.peer import DeviceWalks
+from fedrag_flwr.models.base import Heard
 from fedrag_flwr.records import Answer, AnswerMode, Cost, EvidenceUnit, MemoryItem, OpenQuestion, Question, Vector, Want
-from fedrag_flwr.retrieval.device_controller import DeviceController
-from fedrag_flwr.retrieval.order import EvidenceOrders
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.text.segment import under_title
 
+if TYPE_CHECKING:
+    from fedrag_flwr.device.edge import EdgeDevice
+    from fedrag_flwr.overlay.answer_cache import AnswerCache
+    from fedrag_flwr.retrieval.order import EvidenceOrders
+
 Memories = Literal["all", "own", "none"]
-State = tuple[int, str]
 
 
 class Engines:
-    """Makes engines over the store's present version and weights, and keeps them while these stay as they are.
+    """Makes engines over the store's present version, and keeps them while it stays as it is.
 
     Parameters
     ----------
@@ -61,7 +60,7 @@ class Engines:
         self._settings = settings
         self._models = models
         self._orders = orders
-        self._kept: dict[Memories, tuple[State, Engine]] = {}
+        self._kept: dict[Memories, tuple[int, Engine]] = {}
         self._making = threading.Lock()
 
     def over(self, memories: Memories) -> Engine:
@@ -79,7 +78,7 @@ class Engines:
         try:
             engine = self._present(memories)
             if engine is None:
-                state = self._state()  # first: a change in the meantime must not go unnoticed
+                state = self._store.version  # first: a change in the meantime must not go unnoticed
                 engine = self._made(memories)
                 self._kept[memories] = (state, engine)
             return engine
@@ -92,10 +91,7 @@ class Engines:
 
     def _present(self, memories: Memories) -> Engine | None:
         state, engine = self._kept.get(memories, (None, None))
-        return engine if state == self._state() else None
-
-    def _state(self) -> State:
-        return self._store.version, self._orders.id  # another process may have built, or taken in weights
+        return engine if state == self._store.version else None
 
     def _made(self, memories: Memories) -> Engine:
         memory, inference, tools = self._settings.memory, self._settings.inference, self._models
@@ -144,30 +140,21 @@ class DeviceAnswers:
 
     Parameters
     ----------
-    engines, graph, walks, controller
-        Its memory with evidence, its knowledge graph, its part in walks, and what orders passages.
-    encoder
-        Of questions.
-    settings
-        Of the run.
+    device
+        The device, of which it uses the part that a mode needs.
     """
 
-    engines: Engines
-    graph: DeviceGraph
-    walks: DeviceWalks
-    controller: DeviceController
-    encoder: Encoder
-    settings: Settings
+    device: EdgeDevice
 
     def ask(self, question: Question, mode: AnswerMode, *, own: bool = False) -> Answer | OpenQuestion:
         """Answer one question at home, with its evidence; `own` says that people here ask it."""
         if mode in ("graph", "gated"):
-            return self.graph.ask(question, gated=mode == "gated")
+            return self.device.graph.ask(question, gated=mode == "gated")
         if mode == "walk":
-            return self.walks.ask(question, own=own)
+            return self.device.walks.ask(question, own=own)
         if mode == "routed":
             start = time.perf_counter()
-            [vector] = self.encoder.encode([question.text])
+            [vector] = self.device.models.encoder.encode([question.text])
             return OpenQuestion(question.id, vector, (), time.perf_counter() - start)
         engine = self._engine(mode)
         if mode == "closed-book":
@@ -175,7 +162,7 @@ class DeviceAnswers:
         if mode == "passages":
             return engine.plain(question)
         if mode == "controlled":
-            return engine.plain(question, self.controller.retriever())
+            return engine.plain(question, self.device.controller.retriever())
         if mode == "assisted":
             return self._assisted(engine, question, own)
         return engine.ask(question)
@@ -185,17 +172,17 @@ class DeviceAnswers:
 
         `heard` is told what the model writes, as `Engine.at_home` tells it.
         """
-        engine = self.engines.over("all")
+        engine = self.device.engines.over("all")
         answer = engine.at_home(question, heard=heard)
         return answer, engine.sure(answer)
 
     def _assisted(self, engine: Engine, question: Question, own: bool) -> Answer | OpenQuestion:
         """What was answered before, home's memory, home's own evidence; else whom home would ask."""
-        parts = self.settings.fedrag
-        named = self.settings.exchange_for("assisted") == "plain"  # else they go into sealed messages
+        parts = self.device.settings.fedrag
+        named = self.device.settings.exchange_for("assisted") == "plain"  # else they go into sealed messages
         if parts.cache and (before := self._before(question, own)) is not None:
             return before
-        near: Near | None = self.graph.near if parts.summaries else None
+        near: Near | None = self.device.graph.near if parts.summaries else None
         if not named:
             near = _hidden
         return engine.ask(question, near, reading=parts.reading, owners=parts.owners and named)
@@ -205,7 +192,7 @@ class DeviceAnswers:
 
         Both are for sealed messages in which neither shows.
         """
-        engine, owners = self._engine("assisted"), self.settings.fedrag.owners
+        engine, owners = self._engine("assisted"), self.device.settings.fedrag.owners
 
         def sought(question: Question) -> tuple[Vector, Sequence[Want]]:
             vector, wants = engine.sought(question)
@@ -215,14 +202,14 @@ class DeviceAnswers:
 
     def _before(self, question: Question, own: bool) -> Answer | None:
         start = time.perf_counter()
-        [vector] = self.encoder.encode([question.text])
+        [vector] = self.device.models.encoder.encode([question.text])
         known = self.cache.of(own).find(question, vector)
         return None if known is None else replace(known, cost=Cost(time.perf_counter() - start))
 
     @property
     def cache(self) -> AnswerCache:
         """Answers of `fedrag`, for the same question alone; those of walks are not among them."""
-        of_walks = self.walks.cache
+        of_walks = self.device.walks.cache
         return replace(of_walks, similarity=-1.0, verbatim=True, by=f"{of_walks.by} assisted")
 
     def finish(
@@ -230,19 +217,21 @@ class DeviceAnswers:
     ) -> Answer | OpenQuestion:
         """Answer an open question with what other devices gave."""
         if mode == "gated":
-            return self.graph.finish(question, given)
+            return self.device.graph.finish(question, given)
         if mode == "walk":
-            return self.walks.finish(question, given, own=own)
-        kept = mode == "assisted" and self.settings.fedrag.cache and given  # else those who know may be back next time
+            return self.device.walks.finish(question, given, own=own)
+        kept = (
+            mode == "assisted" and self.device.settings.fedrag.cache and given
+        )  # else those who know may be back next time
         cache = self.cache.of(own) if kept else None  # first: the weights may be replaced meanwhile
         answer = self._engine(mode).finish(question, given)
         if cache is not None:
-            cache.keep(question, answer, self.encoder.encode([question.text])[0], answer.evidence)
+            cache.keep(question, answer, self.device.models.encoder.encode([question.text])[0], answer.evidence)
         return answer
 
     def _engine(self, mode: AnswerMode) -> Engine:
-        alone = mode == "own-memory" or (mode == "assisted" and not self.settings.fedrag.bank)
-        return self.engines.over("own" if alone else "all")
+        alone = mode == "own-memory" or (mode == "assisted" and not self.device.settings.fedrag.bank)
+        return self.device.engines.over("own" if alone else "all")
 
 
 def _hidden(_: Vector) -> Sequence[str]:

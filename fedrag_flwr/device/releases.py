@@ -49,6 +49,10 @@ class Releases:
     def __post_init__(self) -> None:
         self.export.names.informed_by(self.inform)
 
+    def close(self) -> None:
+        """Close the export filter."""
+        self.export.close()
+
     def inform(self) -> None:
         """Tell the filter what the documents as they are now show to be private; it asks for this before each release.
 

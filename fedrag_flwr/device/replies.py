@@ -8,7 +8,7 @@ import logging
 import shutil
 import time
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,7 +147,7 @@ class DeviceGiving:
     """
 
     releases: Releases
-    sources: Callable[[], SourceSet]
+    sources: SourceSet
     graph: DeviceGraph
     evidence_store: EvidenceStore
     groups: PassageCentroids
@@ -257,7 +257,7 @@ class DeviceGiving:
             The documents cannot be read.
         """
         emptied = emptied_sources(self.releases.store)
-        documents = self.sources().read(may_be_empty=emptied.__contains__).documents
+        documents = self.sources.read(may_be_empty=emptied.__contains__).documents
         return DocumentBatch(self.releases.device, self.releases.export.release_documents(documents))
 
     def evidence(self, requests: Sequence[EvidenceRequest], by: RetrieveBy = "hyperedges") -> EvidenceBatch:

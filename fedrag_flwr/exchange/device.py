@@ -1,63 +1,23 @@
-"""What a device does with its keys: private routing, encrypted training, and all that comes and goes in boxes."""
+"""What a device sends and takes sealed: private routing, summaries for members alone, and questions for an enclave."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from fedrag_flwr.exchange.enclave import open_answers, seal_for_enclave
 from fedrag_flwr.exchange.routing import FILE as NUMBERS
-from fedrag_flwr.exchange.routing import Overview, PrivateRouting, Seeker, SummaryNumbers
-from fedrag_flwr.exchange.sealed import Retrieve, give_sealed, open_evidence
-from fedrag_flwr.exchange.summaries import Own, PrivateSummaries, Take
-from fedrag_flwr.exchange.sums import GroupSums, PrivateTraining
-from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.exchange.routing import PrivateRouting, SummaryNumbers
+from fedrag_flwr.exchange.sealed import open_evidence
+from fedrag_flwr.exchange.summaries import PrivateSummaries
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.scores import QuestionCipher
-from fedrag_flwr.privacy.export import ExportFilter
 from fedrag_flwr.privacy.seals import SealingKey
-from fedrag_flwr.records import (
-    Answer,
-    AnswerBatch,
-    AnswerMode,
-    EnclaveRequest,
-    Evidence,
-    Question,
-    SealedFinish,
-    SealedMessages,
-)
-from fedrag_flwr.settings import Settings
+from fedrag_flwr.records import Answer, EnclaveRequest, Evidence, Question, SealedMessage, SealedMessages
 
-Recall = Callable[[Sequence[Question]], Sequence[Question]]
-Finish = Callable[[Sequence[Question], Sequence[Evidence], AnswerMode], AnswerBatch]
-
-
-@dataclass(frozen=True, slots=True)
-class Callbacks:
-    """What the exchange asks of its device.
-
-    Parameters
-    ----------
-    overview, own, take
-        Summaries that it knows, its own, and how it keeps others'.
-    recall, release
-        Puts texts to questions that come without: as people asked them, or as they may leave.
-    seeker
-        Who finds the names that a question is about.
-    retrieve, finish
-        What it does with requests and evidence once they are in clear.
-    """
-
-    overview: Overview
-    own: Own
-    take: Take
-    recall: Recall
-    release: Recall
-    seeker: Seeker
-    retrieve: Retrieve
-    finish: Finish
+if TYPE_CHECKING:
+    from fedrag_flwr.device import EdgeDevice
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +30,10 @@ class SealedExchange:
         The device's name.
     key
         For which others seal.
-    routing, summaries, sums, training
-        Its parts in private routing, in summaries for members alone, in encrypted sums, and in training on them.
-    callbacks
-        What it asks of its device.
+    routing, summaries
+        Its parts in private routing, and in summaries for members alone.
+    release
+        Puts texts, as they may leave, to questions that come without.
     most
         Units of evidence that an owner may give for one question.
     """
@@ -82,50 +42,33 @@ class SealedExchange:
     key: SealingKey
     routing: PrivateRouting
     summaries: PrivateSummaries
-    sums: GroupSums
-    training: PrivateTraining
-    callbacks: Callbacks
+    release: Callable[[Sequence[Question]], Sequence[Question]]
     most: int
 
     @classmethod
-    def of(
-        cls,
-        device: str,
-        key: SealingKey,
-        folder: Path,
-        encoder: Encoder,
-        export: ExportFilter,
-        settings: Settings,
-        calls: Callbacks,
-    ) -> Self:
-        """With CKKS keys kept in a folder, made when they are first needed."""
-        sandbox = shared_sandbox()
-        cipher = QuestionCipher(folder, encoder.dimension, sandbox)
-        routing = PrivateRouting(
-            device, key, cipher, encoder, export, calls.overview, calls.recall, calls.seeker, settings
-        )
-        numbers = SummaryNumbers(folder / NUMBERS)
-        summaries = PrivateSummaries(device, key, numbers, encoder, calls.own, calls.take, settings.routing)
-        sums = GroupSums(device, folder, key, export, sandbox)
-        most = settings.inference.remote_units
-        return cls(device, key, routing, summaries, sums, PrivateTraining(sums), calls, most)
+    def of(cls, device: EdgeDevice) -> Self:
+        """The exchange of a device, with CKKS keys that are made when they are first needed."""
+        name, key, encoder, settings = device.name, device.key, device.models.encoder, device.settings
+        graph, waiting, most = device.graph, device.waiting, settings.inference.remote_units
+        cipher = QuestionCipher(device.kept, encoder.dimension, shared_sandbox())
+        own = (name, key, cipher, encoder, device.export)
+        routing = PrivateRouting(*own, graph.known_summaries, waiting.admitted, device.answers.seeker, settings)
+        numbers = SummaryNumbers(device.kept / NUMBERS)
+        shown = (device.giving.overview, graph.keep_overview)
+        summaries = PrivateSummaries(name, key, numbers, encoder, *shown, settings.routing)
+        return cls(name, key, routing, summaries, waiting.released, most)
 
     def close(self) -> None:
         """Close its files, where any were opened."""
         self.summaries.close()
 
-    def give(self, asked: SealedMessages, run: str) -> SealedMessages:
-        """Evidence for requests in sealed messages, sealed for those who asked."""
-        return give_sealed(self.device, self.key, asked, self.callbacks.retrieve, run)
-
-    def finish_with(self, given: SealedFinish, run: str) -> AnswerBatch:
-        """Answer open questions with what other devices sealed for this one."""
-        evidence = open_evidence(self.key, given.messages, self.most, run)
-        return self.callbacks.finish(given.questions, evidence, given.mode)
+    def evidence(self, messages: Sequence[SealedMessage], run: str) -> list[Evidence]:
+        """What owners sealed for this device."""
+        return list(open_evidence(self.key, messages, self.most, run))
 
     def seal_for_enclave(self, request: EnclaveRequest, run: str) -> SealedMessages:
         """Seal own questions for an enclave, as they may leave: nothing here proves whose key it is."""
-        return seal_for_enclave(self.device, self.key, request, self.callbacks.release(request.questions), run)
+        return seal_for_enclave(self.device, self.key, request, self.release(request.questions), run)
 
     def answers(self, sealed: SealedMessages, run: str) -> list[Answer]:
         """What an enclave sealed for this device."""

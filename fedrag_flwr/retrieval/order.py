@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from fedrag_flwr.errors import ModelError
-from fedrag_flwr.hypergraph import PathExplainer
-from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.records import ChosenPassage, ChosenPath
-from fedrag_flwr.retrieval import Ranking, Retriever
-from fedrag_flwr.retrieval.device_controller import DeviceController
-from fedrag_flwr.retrieval.evidence_sources import DeviceSources
+from fedrag_flwr.retrieval.base import Ranking, Retriever
 from fedrag_flwr.settings import RetrievalSettings
+
+if TYPE_CHECKING:
+    from fedrag_flwr.device import EdgeDevice
+    from fedrag_flwr.hypergraph import PathExplainer
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,42 +41,72 @@ class RetrieverOrder:
         return tuple(path for path in self.explainer.explain(question, passages) if path is not None)
 
 
+@dataclass(slots=True)
+class PresentOrder:
+    """The order that a device's settings name, made when it is first asked for and anew when its weights change.
+
+    Parameters
+    ----------
+    orders
+        The device's.
+    """
+
+    orders: EvidenceOrders
+    _made: tuple[str, RetrieverOrder] | None = None
+
+    def rank(self, question: str, most: int) -> Ranking:
+        """At most so many passages, best first; errors as of `EvidenceOrders.by`."""
+        return self._present().rank(question, most)
+
+    def paths(self, question: str, passages: Sequence[str]) -> tuple[ChosenPath, ...]:
+        """The answer paths to those of the passages that the question reaches by one."""
+        return self._present().paths(question, passages)
+
+    def _present(self) -> RetrieverOrder:
+        now, made = self.orders.id, self._made
+        if made is None or made[0] != now:
+            kind = self.orders.settings.order
+            made = now, self.orders.by("late-interaction" if kind == "late-interaction" else "controller")
+            self._made = made
+        return made[1]
+
+
 @dataclass(frozen=True, slots=True)
 class EvidenceOrders:
     """The orders that a device knows, over the present version of its store.
 
     Parameters
     ----------
-    store, sources, controller
-        The device's.
-    settings
-        Which order and which weights.
+    device
+        The device, of which it uses store, rankings and learned reranker.
     """
 
-    store: MemoryStore
-    sources: DeviceSources
-    controller: DeviceController
-    settings: RetrievalSettings
+    device: EdgeDevice
+
+    @property
+    def settings(self) -> RetrievalSettings:
+        """Which order and which weights."""
+        return self.device.settings.retrieval
 
     @property
     def id(self) -> str:
         """Names the weights or the encoder behind the order as they are now; empty where there are none."""
         if self.settings.order == "controller":
-            return self.controller.weights_id(self.settings.weights)
+            return self.device.controller.weights_id(self.settings.weights)
         with suppress(ModelError):  # `by` says what is wrong with it
-            return self.sources.token_encoder.id if self.settings.order == "late-interaction" else ""
+            return self.device.rankings.token_encoder.id if self.settings.order == "late-interaction" else ""
         return ""
 
-    def chosen(self) -> RetrieverOrder | None:
-        """The order that the settings name; None: by similarity. Errors as of `by`."""
-        return None if self.settings.order == "similarity" else self.by(self.settings.order)
+    def chosen(self) -> PresentOrder | None:
+        """The order that the settings name; None: by similarity."""
+        return None if self.settings.order == "similarity" else PresentOrder(self)
 
     def prepare(self) -> None:
         """Make what the order needs of the documents, so that no question waits for it; weights may come later."""
         if self.settings.order == "controller":
-            self.sources.present()
+            self.device.rankings.present()
         elif self.settings.order == "late-interaction":
-            self.sources.late_interaction()
+            self.device.rankings.late_interaction()
 
     def by(self, kind: Literal["controller", "late-interaction"]) -> RetrieverOrder:
         """Passages in the order of the controller or of late interaction.
@@ -89,17 +119,19 @@ class EvidenceOrders:
             The checkpoint that `models.late-interaction` names is none.
         """
         retriever: Retriever = (
-            self.controller.retriever(self.settings.weights)
+            self.device.controller.retriever(self.settings.weights)
             if kind == "controller"
-            else self.sources.late_interaction()
+            else self.device.rankings.late_interaction()
         )
-        return RetrieverOrder(retriever, self.sources.present().explainer)
+        return RetrieverOrder(retriever, self.device.rankings.present().explainer)
 
     def choose(self, question: str, most: int) -> list[ChosenPassage]:
         """The passages that the controller puts first for a question, each with the answer path to it; as `by`."""
         order = self.by("controller")
         found = order.rank(question, most)
-        titles = {passage.id: passage.title for passage in self.store.passages([one.passage_id for one in found])}
+        titles = {
+            passage.id: passage.title for passage in self.device.store.passages([one.passage_id for one in found])
+        }
         paths = {path.passage_id: path for path in order.paths(question, list(titles))}
         return [
             ChosenPassage(one.passage_id, titles[one.passage_id], one.score, paths.get(one.passage_id)) for one in found

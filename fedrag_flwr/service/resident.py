@@ -32,6 +32,7 @@ Verdict = Literal["good", "bad"]
 _UNVERSIONED = frozenset(  # no change of the memory
     {"train.controller", "query.overview", "query.rounded_overview", "query.seal_summaries", "query.sealed_overview"}
 )
+_WARMING = "What is here?"  # a question that makes what the next ones need
 _MOST_UNASKED = 100  # answers of the federation that are listed though this process was not asked
 
 
@@ -78,7 +79,9 @@ class Resident:
     def warm(self) -> None:
         """Make now what the first question over a new version of the memory would wait for."""
         with self.device() as device:
-            device.engine_over("all")
+            if (order := device.engine.order) is not None:
+                order.rank(_WARMING, 1)
+            _ = device.export  # what is wrong with its settings shows, too
 
     # --- the people at the device -------------------------------------------------------------------
 

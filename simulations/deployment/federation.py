@@ -30,17 +30,6 @@ _POLL_SECONDS = 0.5  # each look for replies is a request over TLS, which on two
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a process runs: a host's address as others see it, and the words that put a command there."""
-
-    address: str = "127.0.0.1"
-    prefix: tuple[str, ...] = ()
-
-
-HERE = Place()
-
-
-@dataclass(frozen=True, slots=True)
 class Run:
     """A finished run: its id, its status, the seconds it took, and the folder of its results."""
 
@@ -69,10 +58,6 @@ class Deployment:
         An empty directory: certificates, logs, results, and a home for the server and for each device.
     devices
         The node config of each device, by name.
-    server
-        Where the SuperLink runs.
-    places
-        Where each device runs; this machine where nothing is said.
     service
         Give each device its resident service.
     settings
@@ -84,8 +69,6 @@ class Deployment:
         root: Path,
         devices: Mapping[str, Mapping[str, Plain]],
         *,
-        server: Place = HERE,
-        places: Mapping[str, Place] | None = None,
         service: bool = False,
         settings: Mapping[str, Plain] | None = None,
     ) -> None:
@@ -93,9 +76,7 @@ class Deployment:
         self.devices = devices
         self.processes = Processes(root / "logs")
         self.flower = Flower(root / "operator", CONNECTION)
-        self.address = f"{server.address}:{free_port()}"
-        self._server = server
-        self._places = dict(places or {})
+        self.address = f"127.0.0.1:{free_port()}"
         self._service = service
         self._settings = dict(settings or {})
 
@@ -138,16 +119,14 @@ class Deployment:
             *("--ssl-keyfile", str(folder / "server.key"), "--database", str(self.root / "state.db")),
             "--disable-runtime-dependency-installation",
         ]
-        self._begin(SUPERLINK, self._server, command, self.root / "server")
+        self._begin(SUPERLINK, command, self.root / "server")
         self.processes.wait_for(SUPERLINK, "Uvicorn running")
 
     def start_node(self, name: str) -> None:
         """Start a device's SuperNode, and before it its service where devices have one."""
-        files, place = self.files(name), self._places.get(name, HERE)
         if self._service:
-            serve = [program("fedrag"), "serve", name]
-            self._begin(f"service-{name}", place, serve, self.home(name))
-        self._begin(f"node-{name}", place, supernode_command(files, self.link()), self.home(name))
+            self._begin(f"service-{name}", [program("fedrag"), "serve", name], self.home(name))
+        self._begin(f"node-{name}", supernode_command(self.files(name), self.link()), self.home(name))
 
     def link(self) -> Link:
         """How a device of this federation reaches the SuperLink."""
@@ -172,7 +151,7 @@ class Deployment:
         }
 
     def _start(self) -> None:
-        names = dict.fromkeys(("localhost", "127.0.0.1", self._server.address))
+        names = ("localhost", "127.0.0.1")
         subprocess.run([str(CERTIFICATES), str(self.authority.parent), *names], check=True, stdout=subprocess.DEVNULL)
         connection = f'[superlink.{CONNECTION}]\naddress = "{self.address}"\nroot-certificates = "{self.authority}"\n'
         (self.root / "operator" / "flwr").mkdir(parents=True)
@@ -187,9 +166,9 @@ class Deployment:
             self.flower.register(public_half(files.key), name)
             self.start_node(name)
 
-    def _begin(self, name: str, place: Place, command: Sequence[str], home: Path) -> None:
+    def _begin(self, name: str, command: Sequence[str], home: Path) -> None:
         home.mkdir(parents=True, exist_ok=True)
-        self.processes.start(name, [*place.prefix, *command], self.environment(home), _NICE)
+        self.processes.start(name, command, self.environment(home), _NICE)
 
 
 def program(name: str) -> str:

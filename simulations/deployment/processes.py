@@ -8,12 +8,13 @@ import subprocess
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-_MARK = "FEDRAG_EXPERIMENT"
+from fedrag_flwr.cli.flower import end_marked, marked
+
+_MARK, _END = "FEDRAG_EXPERIMENT", ";"  # a variable of the environment, and what its value ends with
 _PATIENCE = 10.0  # seconds between asking a process to stop and making it
 
 
@@ -60,7 +61,7 @@ class Processes:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**environment, _MARK: f"{self._mark}/{name}"},
+                env={**environment, _MARK: f"{self._mark}/{name}{_END}"},
                 cwd=self.logs,
                 start_new_session=True,
             )
@@ -103,25 +104,11 @@ class Processes:
 
     def marked(self, name: str = "") -> list[int]:
         """The ids of running processes that carry this experiment's mark; with a name, of that one and its children."""
-        wanted = f"{_MARK}={self._mark}/{name}".encode()
-        found = []
-        for place in Path("/proc").glob("[0-9]*"):
-            try:
-                variables = (place / "environ").read_bytes().split(b"\0")
-            except OSError:  # it ended meanwhile, or is another user's
-                continue
-            if any(one == wanted or (not name and one.startswith(wanted)) for one in variables):
-                found.append(int(place.name))
-        return found
+        return marked(_MARK, f"{self._mark}/{name}{_END if name else ''}")
 
     def _end(self, name: str = "") -> None:
-        """Kill what is left until nothing is: one that was about to start another may have done so meanwhile."""
-        deadline = time.monotonic() + _PATIENCE
-        while (ids := self.marked(name)) and time.monotonic() < deadline:
-            for process_id in ids:
-                with suppress(ProcessLookupError):
-                    os.kill(process_id, signal.SIGKILL)
-            time.sleep(0.05)
+        """Kill what is left."""
+        end_marked(_MARK, f"{self._mark}/{name}{_END if name else ''}", 0.0)
 
 
 def _leave(number: int, frame: object) -> None:

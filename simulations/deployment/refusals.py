@@ -81,9 +81,3 @@ def _try(deployment: Deployment, case: str, link: Link, seconds: float) -> Refus
 
 def _first(lines: Sequence[str]) -> str:
     return re.sub(r"\x1b\[\d+m", "", lines[0]) if lines else _NOTHING
-
-
-def told(refusal: Refusal) -> str:
-    """A refusal in three lines."""
-    outcome = "ADMITTED" if refusal.admitted else "refused" if refusal.refused else "NOT SEEN REFUSED"
-    return f"{refusal.case}: {outcome}\n  node:      {refusal.node_says}\n  SuperLink: {refusal.server_says}"

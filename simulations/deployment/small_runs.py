@@ -8,15 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from client_app.app import app
-from fedrag_flwr.cli.flower import COMPLETED, Flower
 from fedrag_flwr.demo import CORPUS
-from fedrag_flwr.errors import FederationError
 from fedrag_flwr.evaluation.results import read_answers
 from fedrag_flwr.evaluation.rows import AnswerRow
 from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.settings import Plain, Settings
 from server_app.run import run_systems
-from simulations.deployment.federation import APP
 
 DEVICES = tuple(sorted(folder.name for folder in CORPUS.iterdir() if folder.is_dir()))
 STRATEGIES = ("memory-fusion", "summary-routing", "topic-walk", "hybrid-fusion")
@@ -52,25 +49,6 @@ def small_config(strategy: str, questions: int) -> dict[str, Plain]:
         "hybrid.report": "extractive",
         "data.limit": questions,
     }
-
-
-def simulate_by_flower(config: Mapping[str, Plain], data: Path, root: Path) -> list[AnswerRow]:
-    """The same run in Flower's simulation engine, as ``flwr run .`` has it; gives its answers.
-
-    The local SuperLink that Flower starts for it is stopped in the end.
-
-    Raises
-    ------
-    FederationError
-        The run did not complete.
-    """
-    flower = Flower(root / "flower")
-    lines: list[str] = []
-    with flower.own_superlink():
-        run_id, status = flower.run(APP, {**config, **_places(data, root)}, len(DEVICES), lines.append)
-    if status != COMPLETED:
-        raise FederationError(f"{status}: " + " | ".join(lines[-5:]), where="flwr run")
-    return read_answers(root / "results" / run_id)
 
 
 def _places(data: Path, root: Path) -> dict[str, Plain]:

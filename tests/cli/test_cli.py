@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from click.testing import Result
-from fedrag_flwr.cli.memory import device_at, open_device
 from rich.markup import escape
 from typer.testing import CliRunner
 
@@ -21,7 +20,8 @@ from fedrag_flwr.caching import Tier
 from fedrag_flwr.cli import app
 from fedrag_flwr.cli.console import err, out, plain, settings_from, toml_value
 from fedrag_flwr.cli.flower import Flower, app_directory
-from fedrag_flwr.device.builds import NAMES
+from fedrag_flwr.cli.memory import device_at, open_device
+from fedrag_flwr.device.edge import NAMES
 from fedrag_flwr.device_files import toml_of
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.files import write_private

@@ -226,10 +226,12 @@ def test_an_engine_reads_in_the_order_of_the_weights_that_another_process_took_i
     root = device.store.database.directory
     with EdgeDevice(device.name, device.documents, root, settings, device.models) as other:
         replace(zeros(FEATURES), bias=0.0).save(root / "controller.json")
-        engine = other.answers.engines.over("own")
-        assert other.answers.engines.over("own") is engine
+        order = other.engine.order
+        assert order is not None
+        [before] = order.rank("Which club did Ada Quill found?", 1)
+        assert other.engine.order is order
         replace(zeros(FEATURES), bias=1.0).save(root / "controller.json")
-        assert other.answers.engines.over("own") is not engine
+        assert order.rank("Which club did Ada Quill found?", 1)[0].score == pytest.approx(before.score + 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fedrag_flwr import wire
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.device.builds import NAMES
+from fedrag_flwr.device.edge import NAMES
 from fedrag_flwr.device.releases import RELEASED
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.vectors import Content

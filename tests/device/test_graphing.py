@@ -11,8 +11,8 @@ import pytest
 
 from fedrag_flwr.answering.explain import LONG
 from fedrag_flwr.device import EdgeDevice, device_graph
-from fedrag_flwr.device.builds import NAMES
 from fedrag_flwr.device.device_graph import CommunityContents
+from fedrag_flwr.device.edge import NAMES
 from fedrag_flwr.device.graph_builder import GraphReport
 from fedrag_flwr.device.releases import RELEASED
 from fedrag_flwr.errors import WireError

@@ -66,13 +66,13 @@ def telling(root: Path) -> list[str]:
 def test_tuples_are_not_written_again_where_no_document_has_changed(root: Path) -> None:
     kept = root / "store" / "tuples.jsonl"
     with opened(root) as device:
-        device.orders.sources.present()
+        device.rankings.present()
         written_at = kept.stat().st_mtime_ns
         take_others_memory(device)
-        device.orders.sources.present()
+        device.rankings.present()
         assert kept.stat().st_mtime_ns == written_at
     with opened(root) as later:
-        later.orders.sources.present()
+        later.rankings.present()
         assert kept.stat().st_mtime_ns == written_at
 
 
@@ -115,7 +115,7 @@ def test_weights_that_the_disk_does_not_take_are_an_error_of_ours(root: Path) ->
 
 def test_tuples_of_what_is_removed_go_from_a_full_disk_too(root: Path) -> None:
     with opened(root) as device:
-        device.orders.sources.present()
+        device.rankings.present()
         assert telling(root)
         device.store.apply(Change(removed=("mount-cairl",)))
         with full_disk():

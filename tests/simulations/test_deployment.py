@@ -1,21 +1,15 @@
-"""Parts of deployments: processes end with all that they started, a slow line delays and loses, runs are compared."""
+"""Parts of deployments: processes end with all that they started, runs are compared."""
 
 from __future__ import annotations
 
-import select
-import socket
 import sys
-import threading
-import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from fedrag_flwr.evaluation.rows import AnswerRow
 from fedrag_flwr.records import Cost
 from simulations.deployment.processes import Processes
-from simulations.deployment.slow_link import relay
 from simulations.deployment.small_runs import differing
 
 # Starts a child in a session of its own, as Flower does, which ignores being asked to stop.
@@ -53,28 +47,6 @@ def test_a_word_that_is_not_said_is_not_waited_for_in_vain(tmp_path: Path) -> No
         assert processes.wait_for("quick", "steady", "ready", seconds=20) == "ready"
         with pytest.raises(TimeoutError, match=r"quick has not said set"):
             processes.wait_for("quick", "set", seconds=0.3)
-
-
-def test_a_slow_line_delays_and_loses() -> None:
-    (near, left), (far, right) = (socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(2))
-    line = threading.Thread(target=relay, args=(left.fileno(), right.fileno(), 0.2, 0.3, np.random.default_rng(7)))
-    line.start()
-    frames = [number.to_bytes(2, "big") for number in range(200)]
-    start = time.monotonic()
-    for frame in frames:
-        near.send(frame)
-    arrived = [far.recv(10)]
-    first = time.monotonic() - start
-    while select.select([far], [], [], 1.0)[0]:
-        arrived.append(far.recv(10))
-    near.close()
-    line.join(5)
-    assert not line.is_alive()
-    assert first >= 0.2
-    assert arrived == [frame for frame in frames if frame in arrived]  # in order, none twice
-    assert 100 <= len(arrived) <= 170
-    for one in (far, left, right):
-        one.close()
 
 
 def row(question_id: str, answer: str, path: str) -> AnswerRow:

@@ -11,7 +11,7 @@ from flwr.app import Message
 
 from fedrag_flwr import wire
 from fedrag_flwr.caching import find_tiers
-from fedrag_flwr.device.builds import NAMES
+from fedrag_flwr.device.edge import NAMES
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.records import MOST_SECONDS, AskedQuestion, EvidenceUnit, HitsBatch, HitsRequest, Question
@@ -297,8 +297,8 @@ def test_records_that_change_all_the_time_hold_nobody_up(
 ) -> None:
     request = HitsRequest((AskedQuestion("q", HEIGHT.text),), records=2)
     with shared(built, tmp_path).device("rivers") as owner:
-        restless = Restless(owner.summaries._source())
-        monkeypatch.setattr(owner.summaries, "_source", lambda: restless)
+        restless = Restless(owner.summaries._source)
+        monkeypatch.setattr(owner.summaries, "_source", restless)
         first = owner.summaries.answer(request)
         second = owner.summaries.answer(request)
         assert "Mount Cairl" in repr(first.summaries)
@@ -313,14 +313,14 @@ def test_the_first_question_does_not_wait_for_an_index(
 ) -> None:
     with shared(built, tmp_path).device("rivers") as owner:
         searched: list[str] = []
-        source = owner.summaries._source()
+        source = owner.summaries._source
 
         class Watched(Restless):
             def search(self, question: str, k: int) -> tuple[SourceHit, ...]:
                 searched.append(question)
                 return super().search(question, k)
 
-        monkeypatch.setattr(owner.summaries, "_source", lambda: Watched(source))
+        monkeypatch.setattr(owner.summaries, "_source", Watched(source))
         assert not owner.summaries.answer(HitsRequest(())).summaries
         assert len(searched) == 1
 

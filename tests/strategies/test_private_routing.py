@@ -330,6 +330,6 @@ def test_scores_that_are_none_cost_their_own_question_alone(files: Federation, t
 def test_owners_leave_out_what_they_cannot_open(files: Federation) -> None:
     with files.device("rivers") as owner:
         sealed = SealedMessage("f7", "rivers", b"no box at all")
-        assert owner.sealed.give(SealedMessages("rivers", (sealed,)), "1").messages == ()
+        assert owner.give_sealed(SealedMessages("rivers", (sealed,)), "1").messages == ()
         assert len({owner.sealed.key.public, files.device("people").sealed.key.public}) == 2
     assert len(DEVICES) == 5

@@ -13,7 +13,7 @@ from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.records import Fact, Vector
 
 APPLICATION_ID = 0x46645247  # marks the SQLite file as ours
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 TABLES = """
 CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

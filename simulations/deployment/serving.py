@@ -1,26 +1,15 @@
-"""A run that stays, on real SuperNodes: questions put at devices wait, are taken up and come home answered.
-
-    python -m simulations.serving_federation [--strategy memory-fusion] [--questions 6] [--documents 6]
-
-Five devices with services and outboxes, TLS and node keys as in `deployed_federation`, and a run in ``mode="serve"``.
-People ask at the devices, all at once, and let the federation help; the script waits until the answers are there, or
-the run has tried twice and nobody knew. Then one device goes while the run stays, the others are asked again, and it
-comes back and is asked itself. In the end the run is stopped by ``flwr stop``. Exits with status 1 unless the run took
-every device in, lost it and took it in again, every question that waited came home, no outbox holds one, the run's log
-holds no question, and all processes are gone.
-"""
+"""A run that stays, on real SuperNodes: questions put at devices wait, are taken up and come home answered."""
 
 from __future__ import annotations
 
-import argparse
 import re
-import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import pandas as pd
 
 from fedrag_flwr.cli.flower import RUN_ID
 from fedrag_flwr.errors import FederationError
@@ -29,8 +18,9 @@ from fedrag_flwr.service.client import ServiceClient
 from fedrag_flwr.service.protocol import default_socket
 from fedrag_flwr.settings import Plain, Settings
 from server_app.run import questions_of
+from simulations.bench.frame import Bench
 from simulations.deployment.federation import CONNECTION, Deployment, Run
-from simulations.deployment.small_runs import DEVICES, few_documents, node_configs, small_config
+from simulations.deployment.small_runs import DEVICES, node_configs, small_config
 
 STOPPED = "finished:stopped"
 _SERVES = re.compile(r"serves (\d+) devices")
@@ -120,73 +110,55 @@ def wait_for_help(deployment: Deployment, home: str, first: GivenAnswer) -> Give
     return None
 
 
-def show(asked: Asked) -> None:
-    """Print a row of the table; of the texts only the answers, which are of the demo's public corpus."""
-    help_ = "was not needed | -" if not asked.first.waiting else "did not come | -"
-    if asked.helped:
-        origins = sorted({source.partition("/")[0] for source in asked.helped.sources})
-        help_ = f"{asked.helped.answer or 'nobody knows'} ({', '.join(origins) or 'none'}) | {asked.seconds:.1f}"
-    first = f"{asked.first.answer or 'not known'} | {asked.first.seconds:.2f}"
-    print(f"| {asked.home} | {first} | {help_} |", flush=True)
+def serve(bench: Bench, root: Path, data: Path, count: int) -> tuple[pd.DataFrame, bool]:
+    """Serve, ask, lose a device, ask, take it back, ask, stop; a row for each question, and whether all is well.
 
-
-def main() -> None:
-    """Serve, ask, lose a device, ask, take it back, ask, stop, judge."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--strategy", default="memory-fusion")
-    parser.add_argument("--questions", type=int, default=6)
-    parser.add_argument("--documents", type=int, default=6, help="of each device, out of the demo's 20")
-    given = parser.parse_args()
-    start = time.monotonic()
-    root = Path(tempfile.mkdtemp(prefix="fedrag-serving-"))
-    devices = {
-        name: {**config, "outbox": True}
-        for name, config in node_configs(few_documents(root / "documents", given.documents)).items()
-    }
-    config = small_config(given.strategy, given.questions)
-    gone, gold = DEVICES[-1], questions_of(Settings.from_config({"data.limit": 3 * given.questions}))
+    It is if the run took every device in, lost it and took it in again, every question that waited came home, no outbox
+    holds one, the run's log holds no question, and all processes are gone.
+    """
+    devices = {name: {**config, "outbox": True} for name, config in node_configs(data).items()}
+    config, gone = small_config("memory-fusion", count), DEVICES[-1]
+    gold = questions_of(Settings.from_config({"data.limit": 3 * count}))
     questions = [(question.home, question.text) for question in gold]
-    first = questions[: given.questions]
-    rest = [one for one in questions[given.questions :] if one[0] != gone][: given.questions]
-    again = [one for one in questions[given.questions :] if one[0] == gone][:1]
+    parts = (
+        questions[:count],
+        [one for one in questions[count:] if one[0] != gone][:count],
+        [one for one in questions[count:] if one[0] == gone][:1],
+    )
     patience: dict[str, Plain] = {"serving.tries": 2, "serving.retry-seconds": 5.0}
     own = {key: config[key] for key in _DEVICE_KEYS} | patience
-    serve: dict[str, Plain] = {**config, **patience, "mode": "serve", "serving.poll-seconds": 5.0}
-    rows: list[Asked] = []
+    stays: dict[str, Plain] = {**config, **patience, "mode": "serve", "serving.poll-seconds": 5.0}
+    asked: list[Asked] = []
     with Deployment(root, devices, service=True, settings=own) as deployment:
-        with ServingRun(deployment, serve) as run:
-            print(f"five devices are served after {run.wait_for(len(DEVICES)):.0f} s")
-            for part in (first, rest, again):
-                if part is rest:
+        with ServingRun(deployment, stays) as run:
+            bench.tell(f"five devices are served after {run.wait_for(len(DEVICES)):.0f} s")
+            for number, part in enumerate(parts):
+                if number == 1:
                     deployment.processes.stop(f"node-{gone}")
                     deployment.processes.stop(f"service-{gone}")
-                    print(f"{gone} has gone; the others are served after {run.wait_for(len(DEVICES) - 1):.0f} s")
-                if part is again:
+                    bench.tell(f"{gone} has gone; the others are served after {run.wait_for(len(DEVICES) - 1):.0f} s")
+                if number == 2:
                     deployment.start_node(gone)
-                    print(f"{gone} is back; all are served after {run.wait_for(len(DEVICES)):.0f} s")
-                print("| home | at home | seconds | with help | seconds |\n|---|---|---|---|---|")
-                for row in ask_all(deployment, part):
-                    rows.append(row)
-                    show(row)
-            waits = [name for name in DEVICES if waiting(deployment, name)]
+                    bench.tell(f"{gone} is back; all are served after {run.wait_for(len(DEVICES)):.0f} s")
+                asked += ask_all(deployment, part)
+            waits = [name for name in DEVICES if _waits(deployment, name)]
             quiet = not any(text in line for line in run.log for _, text in questions)
         status = run.result.status if run.result else "none"
     left = deployment.processes.marked()
-    good = status == STOPPED and all(row.good for row in rows) and not waits and quiet and not left
-    helped = [row for row in rows if row.helped]
-    print(
-        f"{status}; {len(rows)} asked, {len(helped)} waited and came home; outboxes that hold any: {waits or 'none'}; "
-        f"questions in the log: {'none' if quiet else 'YES'}; {len(left)} processes left; "
-        f"{time.monotonic() - start:.0f} s in all; {'as it must be' if good else 'NOT as it must be'}"
-    )
-    sys.exit(0 if good and helped else 1)
+    good = status == STOPPED and all(one.good for one in asked) and not waits and quiet and not left
+    rows = [
+        {
+            "home": one.home,
+            "at home": one.first.answer or "not known",
+            "with help": (one.helped.answer or "nobody knows") if one.helped else "-",
+            "seconds": round(one.seconds, 1),
+        }
+        for one in asked
+    ]
+    return pd.DataFrame(rows), good and any(one.helped for one in asked)
 
 
-def waiting(deployment: Deployment, name: str) -> bool:
+def _waits(deployment: Deployment, name: str) -> bool:
     """Whether a question waits in a device's outbox."""
     with service(deployment, name) as at:
         return "fedrag_outbox_length 0.0" not in at.metrics().splitlines()
-
-
-if __name__ == "__main__":
-    main()
