@@ -7,44 +7,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fedrag_flwr.demo import CORPUS, QUESTIONS
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, SettingError
-from fedrag_flwr.evaluation.gold import read_gold
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.places import deployed_name, deployed_root, fedrag_home, is_deployed
-from fedrag_flwr.retrieval.device_controller import TrainingQuestion
-from fedrag_flwr.settings import AUTO, ModelSettings, Plain, Settings, is_endpoint
+from fedrag_flwr.settings import AUTO, OWN, ModelSettings, Plain, Settings, is_endpoint
+
+if TYPE_CHECKING:
+    from fedrag_flwr.retrieval.device_controller import TrainingQuestion
 
 NodeConfig = Mapping[str, Plain]
 _KEPT = 16  # runs whose settings are known, and sets of models
 ANSWERS = ("all", "waiting")  # of privacy.answers, the most open first
 EXCHANGES = ("plain", "auto", "download", "encrypted")  # the most open first
 SHARES = ("text", "vector", "sealed")  # of graph.share, the most open first
-OWN = {  # node config key -> the setting that it decides
-    "home": "home",
-    "model-path": "models.generator",
-    "model-name": "models.generator-name",
-    "threads": "models.threads",
-    "gpu-layers": "models.gpu-layers",
-    "export": "privacy.export",
-    "public-names": "privacy.public-names",
-    "partition": "privacy.partition",
-    "group-size": "privacy.group-size",
-    "epsilon": "privacy.epsilon",
-    "budget": "privacy.budget",
-    "share-documents": "privacy.share-documents",
-    "answers": "privacy.answers",
-    "lookup": "privacy.lookup",
-    "topics": "overlay.topics",
-    "weights": "retrieval.weights",
-    "generation-cache": "models.generation-cache",
-    "exchange": "exchange",
-    "share-summaries": "graph.share",
-    "operators": "privacy.operators",
-    "outbox": "serving.outbox",
-}
 
 
 @lru_cache(maxsize=_KEPT)
@@ -214,6 +193,9 @@ class Node:
         SourceError
             The file is missing or malformed.
         """
+        from fedrag_flwr.evaluation.gold import read_gold
+        from fedrag_flwr.retrieval.device_controller import TrainingQuestion
+
         name, deployed = self.device_name(), is_deployed(self.own)
         if deployed and "training-questions" not in self.own:
             return []

@@ -418,3 +418,28 @@ def _setting_error(error: ValidationError) -> SettingError:
     return SettingError(
         "; ".join(problems), where="settings", fix=f"see [tool.flwr.app.config] in pyproject.toml for '{names[0]}'"
     )
+
+
+OWN = {  # node config key -> the setting that it decides
+    "home": "home",
+    "model-path": "models.generator",
+    "model-name": "models.generator-name",
+    "threads": "models.threads",
+    "gpu-layers": "models.gpu-layers",
+    "export": "privacy.export",
+    "public-names": "privacy.public-names",
+    "partition": "privacy.partition",
+    "group-size": "privacy.group-size",
+    "epsilon": "privacy.epsilon",
+    "budget": "privacy.budget",
+    "share-documents": "privacy.share-documents",
+    "answers": "privacy.answers",
+    "lookup": "privacy.lookup",
+    "topics": "overlay.topics",
+    "weights": "retrieval.weights",
+    "generation-cache": "models.generation-cache",
+    "exchange": "exchange",
+    "share-summaries": "graph.share",
+    "operators": "privacy.operators",
+    "outbox": "serving.outbox",
+}

@@ -19,11 +19,10 @@ from fedrag_flwr.errors import DocumentError, NotFoundError, SourceError, StoreE
 from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.memory.store.database import FILE
 from fedrag_flwr.models.base import Heard
-from fedrag_flwr.nodes import OWN
 from fedrag_flwr.places import Plain, deployed_root, fedrag_home, new_id, valid_name
 from fedrag_flwr.records import BuildReport, Progress, Question, silent
 from fedrag_flwr.service.answers import given
-from fedrag_flwr.settings import Settings
+from fedrag_flwr.settings import OWN, Settings
 from fedrag_flwr.sources.open_source import SourceSet
 from fedrag_flwr.sources.readers import JSON_LINES, READERS
 from fedrag_flwr.text.words import question_line

@@ -21,9 +21,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from fedrag_flwr.errors import FedragError, SettingError
 from fedrag_flwr.models.registry import REGISTRY
-from fedrag_flwr.nodes import OWN
 from fedrag_flwr.records import Progress as ProgressTeller
-from fedrag_flwr.settings import AUTO, Plain, Settings
+from fedrag_flwr.settings import AUTO, OWN, Plain, Settings
 from fedrag_flwr.text.words import question_line
 
 P = ParamSpec("P")

@@ -15,7 +15,7 @@ from client_app.app import app
 from fedrag_flwr import wire
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.local_grid import LocalGrid
-from fedrag_flwr.nodes import OWN, Node, local_settings
+from fedrag_flwr.nodes import Node, local_settings
 from fedrag_flwr.records import (
     AnswerBatch,
     AnswerMode,
@@ -31,7 +31,7 @@ from fedrag_flwr.records import (
     RetrieveRequest,
     ShareRequest,
 )
-from fedrag_flwr.settings import Plain, Settings
+from fedrag_flwr.settings import OWN, Plain, Settings
 from server_app.run import run_systems
 
 R = TypeVar("R")
