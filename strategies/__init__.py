@@ -8,15 +8,14 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.records import Progress, Question, silent
 from fedrag_flwr.settings import Settings
 from strategies.base import FederatedRag
-from strategies.centralized import Centralized
 from strategies.confidential_broadcast import ConfidentialBroadcast
 from strategies.controller_fedavg import ControllerFedAvg
 from strategies.fedrag import FedRag
 from strategies.hybrid_fusion import HybridFusion
-from strategies.local import LocalGraph, LocalMemory, LocalRag, NoRag
 from strategies.memory_fusion import MemoryFusion
 from strategies.overlay_walk import Flooding, RandomWalk, TopicWalk
 from strategies.rag_route import RagRoute
+from strategies.references import Centralized, LocalGraph, LocalMemory, LocalRag, NoRag
 from strategies.server_tools import ServerTools
 from strategies.summary_routing import SummaryRouting
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -34,13 +35,13 @@ from fedrag_flwr.records import (
     silent,
 )
 from fedrag_flwr.settings import Settings
-from strategies.byte_quota import ByteQuota
 from strategies.discovery import admit, require_quorum, wait_for_nodes
 from strategies.outcome import RunOutcome, metrics_of_answers, metrics_of_builds
-from strategies.parts import in_parts
 from strategies.server_tools import ServerTools
-from strategies.transport import Request, Transport
+from strategies.transport import ByteQuota, Request, Transport
 
+_OF_ONE_HOME = 128  # a device has `federation.round-timeout` for them: seven seconds for each, unless it is set
+_AT_ONCE = 4_096  # all of them may go to one owner, in one message with a vector for each
 Note = Callable[[Iterable[Answer]], None]
 EVERY_EXCHANGE: frozenset[Exchange] = frozenset(get_args(Exchange))  # of strategies that show no question on its way
 
@@ -352,3 +353,18 @@ class FederatedRag(Strategy):
 
     def _require_quorum(self, present: int, asked: int, phase: str) -> None:
         require_quorum(self._transport, self.settings.federation, present, asked, phase)
+
+
+def in_parts(questions: Sequence[Question]) -> list[tuple[Question, ...]]:
+    """Divide questions so that every home works on its share of a part at the same time as the others.
+
+    Those of a part keep their order. Without any there is one part, which is empty.
+    """
+    parts: defaultdict[int, list[Question]] = defaultdict(list)
+    seen: Counter[str] = Counter()
+    for question in questions:
+        parts[seen[question.home] // _OF_ONE_HOME].append(question)
+        seen[question.home] += 1
+    return [
+        tuple(part[start : start + _AT_ONCE]) for part in parts.values() for start in range(0, len(part), _AT_ONCE)
+    ] or [()]

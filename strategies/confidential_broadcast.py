@@ -26,7 +26,7 @@ from fedrag_flwr.records import (
 from fedrag_flwr.wire import most_bytes
 from strategies.base import EVERY_EXCHANGE, FederatedRag
 from strategies.outcome import RunOutcome
-from strategies.sealed_post import fetch_sealed, fitting_messages
+from strategies.sealed_relay import fetch_sealed, fitting_messages
 from strategies.transport import Request
 
 _MOST_BOX = most_bytes(EnclaveQuestion)

@@ -34,7 +34,7 @@ from fedrag_flwr.records import (
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.wire import LIMITS, MIB
 from strategies.help import fitting
-from strategies.sealed_post import Sent, fetch_sealed, fitting_messages
+from strategies.sealed_relay import Sent, fetch_sealed, fitting_messages
 from strategies.server_tools import ServerTools
 from strategies.transport import Request, Transport
 
@@ -87,7 +87,7 @@ class PrivateRouter:
     def hand_out(self, nodes: Sequence[int]) -> None:
         """Give devices the vectors of summaries, in a byte a value: of as many whole devices as go into a request."""
         each = [one.rows * self._rows.shape[1] + _EACH for one in self._owners]
-        told = rounded(*self._whole(each, _ROOM, "its summaries do not go into a letter with the others'"))
+        told = rounded(*self._whole(each, _ROOM, "its summaries do not go into one message with the others'"))
         self._transport.exchange([Request(node_id, told) for node_id in nodes], "query.rounded_overview", ImportReport)
 
     def _whole(self, sizes: Sequence[int], room: int, reason: str) -> tuple[tuple[OwnedRows, ...], Floats]:
@@ -238,7 +238,7 @@ class PrivateRouter:
             )
             sealed_messages[node_id] = self._usable(sealed.messages, asked)
             if len(sealed_messages[node_id]) < len(sealed.messages):
-                self._transport.miss(node_id, "it sent boxes for questions that are not its own, or too many")
+                self._transport.miss(node_id, "it sent sealed messages for questions that are not its own, or too many")
         return sealed_messages
 
     def _spend(self, ids: Sequence[str], seconds: float) -> None:

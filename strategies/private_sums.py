@@ -1,4 +1,4 @@
-"""The server's part in encrypted sums: it relays the group's key in boxes, and adds up what it cannot read."""
+"""The server's part in encrypted sums: it relays the group's key sealed, and adds up what it cannot read."""
 
 from __future__ import annotations
 

@@ -18,8 +18,7 @@ from fedrag_flwr.records import (
     declined,
 )
 from fedrag_flwr.retrieval.source_router import Centroids, SourceRouter
-from strategies.help import Help
-from strategies.serve import ServingRag
+from strategies.help import Help, ServingRag
 from strategies.transport import Request
 
 

@@ -15,8 +15,8 @@ from fedrag_flwr.memory.store.summary_store import SummaryStore
 from fedrag_flwr.privacy.ckks import QuestionQuota, SummaryScorer
 from fedrag_flwr.privacy.seals import SealingKey
 from fedrag_flwr.settings import Settings, fedrag_home
-from strategies.name_keys import NameKeys
-from strategies.steps import steps
+from strategies.discovery import NameKeys
+from strategies.transport import steps
 
 _CLOSED = ("summaries", "scorer", "quota", "fusion_caches", "bank")
 

@@ -33,10 +33,9 @@ from fedrag_flwr.records import (
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.wire import LIMITS, MIB
 from strategies.base import EVERY_EXCHANGE
-from strategies.help import Help, fitting
+from strategies.help import Help, ServingRag, fitting
 from strategies.private_routing import PrivateRouter
-from strategies.sealed_summaries import relay_summaries
-from strategies.serve import ServingRag
+from strategies.sealed_relay import relay_summaries
 from strategies.server_tools import ServerTools
 from strategies.transport import Request
 
@@ -159,7 +158,7 @@ class SummaryRouting(ServingRag):
         kept, out = fitting(list(sizes.values()), _ROOM)
         for place in out:
             if (node_id := self.node_of(names[place])) is not None:
-                self._transport.miss(node_id, "its summaries do not go into a letter with the others'")
+                self._transport.miss(node_id, "its summaries do not go into one message with the others'")
         fit = {names[place] for place in kept}
         return SummaryOverview(tuple(one for one in told if one.origin in fit))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from logging import WARNING
@@ -20,8 +21,6 @@ from fedrag_flwr.errors import WireError
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.records import Progress, silent
 from fedrag_flwr.settings import FederationSettings
-from strategies.byte_quota import ByteQuota
-from strategies.steps import steps
 
 R = TypeVar("R")
 _MALFORMED = (AttributeError, TypeError, ValueError, LookupError, EOFError, AssertionError, DecodeError)
@@ -33,6 +32,55 @@ _TRANSIENT = frozenset(
         ErrorCode.CLIENT_APP_CRASHED,
     )
 )  # of these a later try may know nothing; the others come again each time
+MOST_UNASKED = 64  # replies that nobody waits for; a few come when a message was sent again
+
+
+def steps(clock: Callable[[], float] = time.time) -> Iterator[int]:
+    """Give ever higher numbers: the present in microseconds, or one more than the last where that is higher.
+
+    So two series of one run may take turns, and a server that starts anew goes on above what it used; a clock that is
+    set back changes nothing within a series.
+
+    Parameters
+    ----------
+    clock
+        Seconds since the epoch.
+    """
+    last = 0
+    while True:
+        last = max(last + 1, int(clock() * 1e6))
+        yield last
+
+
+@dataclass(slots=True)
+class ByteQuota:
+    """Counts what each node sends.
+
+    Parameters
+    ----------
+    most_bytes
+        Payload bytes of one node in the run of one system.
+    """
+
+    most_bytes: int
+    _bytes: Counter[int] = field(default_factory=Counter)
+    _unasked: Counter[int] = field(default_factory=Counter)
+
+    def take(self, node_id: int, size: int) -> None:
+        """Count a reply's payload, in bytes."""
+        self._bytes[node_id] += size
+
+    def take_unasked(self, node_id: int) -> None:
+        """Count a reply that nobody waits for."""
+        self._unasked[node_id] += 1
+
+    def spent(self, node_id: int) -> str:
+        """Why a node is left out, or "" where it is not."""
+        if self._bytes[node_id] > self.most_bytes:
+            return f"it sent more than {self.most_bytes} bytes (federation.most-bytes)"
+        if self._unasked[node_id] > MOST_UNASKED:
+            return f"it sent more than {MOST_UNASKED} replies that nobody waited for"
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from simulations.baselines import BASELINES, Baseline, Construction, Limits, bui
 from simulations.bench.world import World
 from simulations.fixtures.kept_devices import KeptDevices, overhear
 from strategies import STRATEGIES, ServerTools, make_strategy
-from strategies.centralized import Centralized
+from strategies.references import Centralized
 
 Ask = Callable[[EdgeDevice, Question], Answer]
 

@@ -11,7 +11,7 @@ import pytest
 
 from fedrag_flwr.errors import StoreFullError
 from fedrag_flwr.settings import Plain
-from strategies.name_keys import NameKeys
+from strategies.discovery import NameKeys
 from tests.strategies.rounds import Rounds
 
 LIE = "# Odile Varro\n\nOdile Varro was a baker. She was born in Brackwater in 1650.\n"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fedrag_flwr import wire
 from fedrag_flwr.records import Answer, Evidence, EvidenceUnit, FinishRequest, Question
 from strategies import MemoryFusion, ServerTools, make_strategy
-from strategies.parts import _AT_ONCE, _OF_ONE_HOME, in_parts
+from strategies.base import _AT_ONCE, _OF_ONE_HOME, in_parts
 from tests.strategies.federation import FirstRun
 
 RUN = "1"

@@ -272,7 +272,10 @@ def test_more_boxes_than_may_be_asked_reach_nobody(files: Federation) -> None:
 
 @pytest.mark.parametrize(
     ("more", "room", "reason"),
-    [(2**19, 2**26, "larger than the evidence may be"), (2**16, 2**16, "more in boxes than goes into a letter")],
+    [
+        (2**19, 2**26, "larger than the evidence may be"),
+        (2**16, 2**16, "more in sealed messages than goes into one message"),
+    ],
 )
 def test_a_box_of_evidence_that_is_too_large_takes_no_other_s_room(
     files: Federation, monkeypatch: pytest.MonkeyPatch, more: int, room: int, reason: str
@@ -281,7 +284,7 @@ def test_a_box_of_evidence_that_is_too_large_takes_no_other_s_room(
         grown = tuple(replace(one, sealed=one.sealed + bytes(more)) for one in sent.messages)
         return replace(sent, messages=grown) if sent.messages[0].device == sent.device == "people" else sent
 
-    monkeypatch.setattr("strategies.sealed_post._ROOM", room)
+    monkeypatch.setattr("strategies.sealed_relay._ROOM", room)
     changed = files.with_changes(routing__devices=4, routing__summaries=50, **MODES["float16"])
     strategy, sent = run(changed, FOREIGN, tamper=tampering(SealedMessages, fill))
     assert reason in strategy.outcome().traffic.missing["people"]

@@ -207,7 +207,7 @@ def test_a_box_larger_than_a_question_is_not_confided(files: Federation) -> None
 def test_boxes_that_fill_the_enclave_s_message_take_no_other_s_room(
     files: Federation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("strategies.sealed_post._ROOM", 2**16)
+    monkeypatch.setattr("strategies.sealed_relay._ROOM", 2**16)
     tamper = of_phase("query.retrieve_sealed", lambda sent: _large(sent) if sent.device == "people" else sent)
     strategy, _ = run(ConfidentialBroadcast, files, FOREIGN, tamper=tamper)
     assert "than goes into a letter" in strategy.outcome().traffic.missing["people"]

@@ -12,9 +12,7 @@ from flwr.clientapp import ClientApp
 from fedrag_flwr import wire
 from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import DescribeRequest, DeviceCard
-from strategies.byte_quota import MOST_UNASKED, ByteQuota
-from strategies.steps import steps
-from strategies.transport import Request, Transport
+from strategies.transport import MOST_UNASKED, ByteQuota, Request, Transport, steps
 
 RUN = "1"
 CARD = DeviceCard("mill", ("text",), "e", 4, "g", 1, 1, 1, "", 0)

@@ -1,4 +1,4 @@
-"""The reference without privacy: all documents in one place."""
+"""What federation is measured against: each device alone (FD-RAG 5.1), and all documents in one place."""
 
 from __future__ import annotations
 
@@ -10,14 +10,48 @@ from logging import WARNING
 from flwr.common import log
 
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.records import DocumentBatch, DocumentsRequest, Question
+from fedrag_flwr.records import AnswerMode, DocumentBatch, DocumentsRequest, Question
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.sources.partition import write_documents
-from strategies.base import FederatedRag
+from strategies.base import EVERY_EXCHANGE, FederatedRag
 from strategies.transport import Request
 
 CENTRE = "centre"
 _SERVER = 0  # no node has this id
+
+
+class NoRag(FederatedRag):
+    """Devices answer from their model alone: the floor."""
+
+    name = "no-rag"
+    mode: AnswerMode = "closed-book"
+    exchanges = EVERY_EXCHANGE
+
+
+class LocalRag(FederatedRag):
+    """Each device retrieves passages at home and its model reads them; nothing is shared."""
+
+    name = "local-rag"
+    mode: AnswerMode = "passages"
+    exchanges = EVERY_EXCHANGE
+
+
+class LocalGraph(FederatedRag):
+    """Each device answers over its own knowledge graph; nothing is shared (DGRAG's Local RAG)."""
+
+    name = "local-graph"
+    mode: AnswerMode = "graph"
+    exchanges = EVERY_EXCHANGE
+    graph = True
+
+
+class LocalMemory(FederatedRag):
+    """Memorizer and Cognizer over each device's own memories; nothing is shared (FD-RAG without fusion)."""
+
+    name = "local-memory"
+    mode: AnswerMode = "own-memory"
+    exchanges = EVERY_EXCHANGE
+    memories = True
 
 
 class Centralized(FederatedRag):
