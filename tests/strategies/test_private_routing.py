@@ -274,7 +274,7 @@ def test_more_boxes_than_may_be_asked_reach_nobody(files: Federation) -> None:
     ("more", "room", "reason"),
     [
         (2**19, 2**26, "larger than the evidence may be"),
-        (2**16, 2**16, "more in sealed messages than goes into one message"),
+        (2**16, 2**16, "more in sealed messages than goes into one"),
     ],
 )
 def test_a_box_of_evidence_that_is_too_large_takes_no_other_s_room(
