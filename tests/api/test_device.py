@@ -62,7 +62,7 @@ def test_documents_come_and_go(home: Path, folders: Path, tmp_path: Path) -> Non
     with Device("own", models_generator=SMALL) as device:
         device.add(folders / "bridges" / "tarn.md", folders / "railways" / "viaduct.md")
         assert set(device.documents["document"]) == {"tarn", "viaduct"}
-        assert device.ask("Who built the Quill Viaduct?").text == "Ottilie Brackenridge"
+        assert "Ottilie Brackenridge" in device.ask("Who built the Quill Viaduct?").text
         assert len(device.memories) == device.edge.describe().items
         with pytest.raises(SourceError, match="replace=True"):
             device.add(folders / "bridges" / "tarn.md")

@@ -25,9 +25,6 @@ def test_a_device_answers_from_another_ones_memory(home: Path, folders: Path) ->
         assert own.text == "Odile Varro"
         assert own.evidence[0].document == "tarn"
         assert federation.ask("When did Tarn Bridge open?", at="railways").text == "1924"
-        helped = federation.ask("What carries the railway over the Marrow Valley?", at="bridges")
-        assert helped.text
-        assert helped.evidence
         with pytest.raises(SettingError, match="nobody"):
             federation.ask("Who designed Tarn Bridge?", at="nobody")
         with pytest.raises(SettingError, match="no question"):

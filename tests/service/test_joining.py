@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from fedrag_flwr.device.views import TraceLine
-from fedrag_flwr.records import Answer, Citation, Question, declined
+from fedrag_flwr.records import Answer, Citation, EvidenceUnit, Question, declined
 from fedrag_flwr.service.answers import Cited, given, read_answer
 from fedrag_flwr.service.resident import joined
 from tests.strategies.federation import shared_federation
@@ -41,3 +41,18 @@ def test_each_sentence_of_a_long_answer_names_its_passage_and_each_text_stands_o
     assert [one.text for one in shown.evidence] == ["Ada keeps them.", "900 euros."]
     assert (str(shown.told), shown.why) == ("From what these devices hold: desk, far (sure)", "")
     assert read_answer(asdict(shown)) == shown
+
+
+def test_what_others_gave_is_shown_with_the_passage_that_bears_the_answer_first() -> None:
+    home = TraceLine("desk", "l#0", passage="l#0", document="lease", title="Lease", text="The desk pays 900 euros.")
+    unit = EvidenceUnit("x", "The Ossel flows into the Bay of Herons.", "far", 0.8, "Rivers")
+    answer = Answer("q1", "Bay of Herons", "remote", 0.8, ("desk/l#0", "far/x"), evidence=(unit,))
+    shown = given("q1", ASKED.text, answer, [home, TraceLine("far", "x")], 1.0)
+    assert [(one.origin, one.document) for one in shown.evidence] == [("far", ""), ("desk", "lease")]
+
+
+def test_a_declined_answer_has_no_evidence_and_was_read_nowhere() -> None:
+    near = TraceLine("desk", "l#0", passage="l#0", document="lease", title="Lease", text="The desk pays 900 euros.")
+    shown = given("q1", "Why?", replace(declined("q1", "unsure"), sources=("desk/l#0",)), [near], 1.0)
+    assert (shown.evidence, str(shown.told)) == ((), "")
+    assert [one.document for one in shown.near] == ["lease"]
