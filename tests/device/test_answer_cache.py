@@ -225,6 +225,7 @@ def test_an_engine_reads_in_the_order_of_the_weights_that_another_process_took_i
     settings = Settings.from_config({**device.settings.flat(), "retrieval.weights": "trained"})
     root = device.store.database.directory
     with EdgeDevice(device.name, device.documents, root, settings, device.models) as other:
+        other.build(memories=False)
         replace(zeros(FEATURES), bias=0.0).save(root / "controller.json")
         order = other.engine.order
         assert order is not None

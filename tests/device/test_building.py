@@ -23,7 +23,7 @@ from tests.strategies.federation import small_models as shared_models
 
 TEXTS = {
     "tarn-bridge.md": "# Tarn Bridge\n\nTarn Bridge was designed by the engineer Odile Varro. It opened in 1924.\n",
-    "port-ferren.txt": "Port Ferren is a harbour. It was founded by Jonas Keel in 1702 and exports salt.\n",
+    "port-ferren.txt": "Port Ferren was founded by Jonas Keel in 1702. It is a harbour that exports salt.\n",
     "ossel.md": "# Ossel\n\nThe Ossel is a river. It rises on Mount Cairl and is 410 kilometres long.\n",
 }
 
