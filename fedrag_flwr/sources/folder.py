@@ -106,7 +106,7 @@ class FolderSource:
         if not stat.S_ISDIR(mode_of(self.path)):
             raise SourceError(
                 "the folder of documents does not exist",
-                where=str(self.path),
+                where=self.path.name,
                 fix="name one that does: --documents FOLDER",
             )
         documents: dict[str, Document] = {}
