@@ -7,7 +7,7 @@ work costs; models and memory stay loaded in the service.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from logging import INFO, WARNING
+from logging import WARNING
 
 from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
@@ -63,9 +63,8 @@ def _here(message_type: str, content: RecordDict, context: Context, run: str) ->
     from fedrag_flwr.handling import PROGRESS, respond
     from fedrag_flwr.nodes import Node
 
-    if not PROGRESS.handlers:  # goes where Flower's own log goes
-        PROGRESS.setLevel(INFO)
-        PROGRESS.handlers = FLOWER_LOGGER.handlers
+    PROGRESS.handlers = FLOWER_LOGGER.handlers  # it goes where Flower's own log goes, and is as quiet as that
+    PROGRESS.setLevel(FLOWER_LOGGER.getEffectiveLevel())
 
     return respond(Node(context.node_config, context.run_config, context.node_id), message_type, content, run)
 
