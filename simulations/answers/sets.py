@@ -16,6 +16,7 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.gold import GoldQuestion, read_gold
 from fedrag_flwr.evaluation.metrics import accuracy, normalise_answer
 from fedrag_flwr.loaded_models import load_models
+from fedrag_flwr.memory.store.schema import SCHEMA_VERSION
 from fedrag_flwr.records import Document, Progress, silent
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import read_multihop
@@ -216,7 +217,7 @@ def open_set(asked: AnswerSet, settings: Settings, progress: Progress = silent, 
     whole = asked.together()
     documents = whole.documents[EVERYTHING]
     told = "".join(f"{one.id}={one.digest};" for one in documents)
-    built = f"{settings.hypergraph}{settings.memory.tokens_per_kilotoken}{settings.models.encoder}"
+    built = f"{SCHEMA_VERSION}{settings.hypergraph}{settings.memory.tokens_per_kilotoken}{settings.models.encoder}"
     root = (
         fedrag_home(settings.home)
         / "answers"

@@ -35,7 +35,7 @@ BENCHMARKS, FITS = "simulations.benchmarks", "simulations.fits"
 PAPERS = {
     "fd-rag": ("federation", "scaling", "hypergraph", "matching", "fusion", "build"),
     "hkvm-rag": ("retrieval", "controller"),
-    "hyfedrag": ("masking", "privacy", "sources", "caches", "encryption"),
+    "hyfedrag": ("masking", "privacy", "caches", "encryption"),
     "dgrag": ("communities", "routing"),
     "drag": ("overlay", "walks"),
 }

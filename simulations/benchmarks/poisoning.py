@@ -73,7 +73,7 @@ def run(
     world = World(bench.out / "devices", bench.changes, bench.sized(None, 2))
     world.lay_out()
     chosen = named(cases or bench.sized(",".join(CASES), "shipped"), tuple(CASES), "case")
-    count = bench.sized(limit, 1)
+    count = bench.sized(limit, 3)
     gold = questions_of(Settings.from_config({"data.split": "train", "data.limit": count}))
     settings = world.settings(world.stores, {})
     models = load_models(settings.models, fedrag_home())

@@ -400,16 +400,15 @@ def test_a_source_without_documents_is_an_error_of_ours(
 
 
 def test_what_comes_later_is_asked_back_against_all_that_is_held(device: Watched) -> None:
-    first = "# Linwick\n\nThe town of Linwick was founded in 1888 by Anna Berg.\n"
-    second = "# Linwick history\n\nThe town of Linwick was founded in 1901 by Tomas Hale.\n"
+    first = "# Linwick\n\nThe town of Linwick was founded in 1888.\n"
+    second = "# Linwick history\n\nThe town of Linwick was founded in 1901.\n"
     device.write(**TEXTS, **{"history.md": second})
-    assert "ambiguous" not in str(device.build().rejects)
+    assert "conflict" not in str(device.build().rejects)
     device.write(**{"linwick.md": first})
-    assert "ambiguous" in str(device.build().rejects)
+    assert "conflict" in str(device.build().rejects)
     with device.open() as opened:
         asked = {item.question for item in opened.store.items() if item.support[0].startswith("linwick#")}
-        assert "Who founded the town of Linwick in 1888?" in asked
-    assert "When was the town of Linwick founded?" not in asked
+    assert "In what year was the town of Linwick founded?" not in asked
 
 
 def test_memories_can_be_made_later(device: Watched) -> None:

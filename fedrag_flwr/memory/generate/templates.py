@@ -199,7 +199,8 @@ class Templates:
         if span.type in ("DATE", "YEAR"):
             if clause.main and clause.past and whole and prep in ("in", "on") and re.search(r"\d{4}", text):
                 wh = "In what year" if span.type == "YEAR" else "When"
-                yield from self._gap(clause, subject, one, wh, text, span.type, 1.0, "date")
+                done = replace(clause, others=tuple(other for other in clause.others if other.role != "agent"))
+                yield from self._gap(done, subject, one, wh, text, span.type, 1.0, "date")
         elif span.type == "CARDINAL":
             yield from self._count(clause, subject, one, span, text)
         elif span.type == "QUANTITY":
