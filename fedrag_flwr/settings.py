@@ -19,7 +19,6 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.places import Plain as Plain
 from fedrag_flwr.places import fedrag_home as fedrag_home
 
-Mixing = Literal["half", "likeliest"]  # whose sentences are read
 AUTO = "auto"  # the generator that fits the machine
 
 

@@ -122,8 +122,8 @@ def resolve(statements: Sequence[Statement], contexts: Mapping[str, Floats], tit
             home.take(sense)
     of: dict[Place, str] = {}
     names, types, aliases = {}, {}, {}
-    for key, negation in by_key.items():
-        for rank, sense in enumerate(sorted(negation, key=lambda one: (-len(one.documents), one.documents[0]))):
+    for key, senses in by_key.items():
+        for rank, sense in enumerate(sorted(senses, key=lambda one: (-len(one.documents), one.documents[0]))):
             entity = key if rank == 0 else f"{key}|{rank}"
             names[entity], types[entity] = _commonest(sense.forms), sense.type
             aliases[entity] = tuple(sorted((sense.forms.keys() | sense.shorter) - {names[entity]}))
@@ -147,28 +147,28 @@ def _within_documents(statements: Iterable[Statement], contexts: Mapping[str, Fl
     by_document: defaultdict[str, dict[str, _Sense]] = defaultdict(dict)
     for (document, key), sense in found.items():
         by_document[document][key] = sense
-    for negation in by_document.values():
-        _merge_variants(negation)
-    return [sense for negation in by_document.values() for sense in negation.values()]
+    for senses in by_document.values():
+        _merge_variants(senses)
+    return [sense for senses in by_document.values() for sense in senses.values()]
 
 
-def _merge_variants(negation: dict[str, _Sense]) -> None:
+def _merge_variants(senses: dict[str, _Sense]) -> None:
     """Merge a document's short forms into the one long form that they can stand for."""
     initials: defaultdict[str, list[str]] = defaultdict(list)
     parts: defaultdict[str, list[str]] = defaultdict(list)
-    for key, sense in negation.items():
+    for key, sense in senses.items():
         words = key.split()
         if len(words) > 1:
             initials["".join(word[0] for word in words)].append(key)
             if sense.type == "PERSON":
                 for word in (words[0], words[-1]):
                     parts[word].append(key)
-    for key in list(negation):
-        sense = negation[key]
+    for key in list(senses):
+        sense = senses[key]
         short = _abbreviates(sense)
         longer = initials[key] if short else parts[key] if _is_name(sense) else []
-        if len(longer) == 1 and longer[0] in negation and longer[0] != key:
-            negation[longer[0]].take_variant(negation.pop(key))
+        if len(longer) == 1 and longer[0] in senses and longer[0] != key:
+            senses[longer[0]].take_variant(senses.pop(key))
 
 
 def _is_name(sense: _Sense) -> bool:
@@ -180,11 +180,11 @@ def _abbreviates(sense: _Sense) -> bool:
     return form.isupper() and form.isalpha() and len(form) >= _LEAST_LETTERS
 
 
-def _nearest(negation: Sequence[_Sense], other: _Sense) -> _Sense | None:
+def _nearest(senses: Sequence[_Sense], other: _Sense) -> _Sense | None:
     """The sense whose context is nearest, where it is near enough for the types of both."""
-    near = [(_cosine(sense.context, other.context), -rank) for rank, sense in enumerate(negation)]
+    near = [(_cosine(sense.context, other.context), -rank) for rank, sense in enumerate(senses)]
     for cosine, place in sorted(near, reverse=True):
-        sense = negation[-place]
+        sense = senses[-place]
         if sense.qualifier and other.qualifier and sense.qualifier != other.qualifier:
             continue
         if cosine >= _bar(sense, other):

@@ -84,62 +84,6 @@ def read_multihop(
     return Benchmark(tuple(questions.values()), tuple(documents.values()))
 
 
-def read_pool(path: str | Path, limit: int | None = None) -> Benchmark:
-    """Read questions over a shared pool: ``NAME_qa.jsonl.gz`` and beside it ``NAME_corpus.jsonl.gz``.
-
-    Gold documents are those whose titles a question names in ``gold_titles``; files without these name none.
-
-    Parameters
-    ----------
-    path
-        The questions' file.
-    limit
-        The first so many questions.
-
-    Raises
-    ------
-    SourceError
-        The file's name does not end so, a file is missing or torn, or no question is left.
-    DocumentError
-        A row is malformed; the error names its line.
-    """
-    path = Path(path)
-    corpus = corpus_of(path)
-    documents: dict[str, Document] = {}
-    by_title: dict[str, str] = {}
-    for number, row in _rows(corpus):
-        with _schema_of(corpus, number):
-            document = _document(row.get("title") or "", row["text"])
-            documents.setdefault(document.id, document)
-            by_title.setdefault(document.title, document.id)
-    questions: dict[str, GoldQuestion] = {}
-    for number, row in _rows(path):
-        if limit is not None and len(questions) >= limit:
-            break
-        with _schema_of(path, number) as where:
-            gold = [by_title[title] for title in row.get("gold_titles", ()) if title in by_title]
-            fields = {"kind": row.get("type", ""), "split": row.get("split", "dev"), "documents": gold}
-            question = gold_of({**row, **fields}, where, questions)
-            questions[question.question_id] = question
-    if not questions:
-        raise SourceError("no row is left", where=path.name, fix="choose another limit")
-    return Benchmark(tuple(questions.values()), tuple(documents.values()))
-
-
-def corpus_of(path: Path) -> Path:
-    """The file of a pool's passages, beside that of its questions.
-
-    Raises
-    ------
-    SourceError
-        The questions' file is not named ``NAME_qa.jsonl.gz``.
-    """
-    corpus = path.with_name(path.name.replace("_qa.", "_corpus."))
-    if corpus == path:
-        raise SourceError("is not named NAME_qa.jsonl.gz", where=path.name, fix="name the questions of a pool")
-    return corpus
-
-
 @contextmanager
 def _schema_of(path: Path, number: int) -> Iterator[str]:
     where = f"{path.name}:{number}"

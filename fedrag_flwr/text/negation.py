@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import chain
 
 from fedrag_flwr.text.inflection import inflections
-from fedrag_flwr.text.lexicon import EVENTS, FUNCTION_WORDS, GENERIC, KIN, OPPOSED, words
+from fedrag_flwr.text.lexicon import FUNCTION_WORDS, GENERIC, KIN, OPPOSED, words
 from fedrag_flwr.text.words import number_of, told_words
 
 DENYING = words(
@@ -25,7 +25,6 @@ def _inflected(lemmas: str) -> frozenset[str]:
 
 
 _OPPOSED_FORMS = tuple((_inflected(one), _inflected(other)) for one, other in OPPOSED)
-_EVENT_FORMS = tuple(map(_inflected, chain.from_iterable(EVENTS)))
 _KIN_FORMS = {group.split()[0]: _inflected(group) for group in KIN}
 _IDIOMS = re.compile(  # they deny nothing and end nothing
     r"\b(?:or not\b|not only\b|no\.|no (?=\d)|(?:at|how|comes?|came) close\b)", re.IGNORECASE
@@ -69,12 +68,6 @@ def misses(question: str, told: str) -> str:
     return f"it does not tell of the same kin: {' and '.join(kin)}" if kin else ""
 
 
-def untold_events(question: str, told: str) -> list[frozenset[str]]:
-    """The words by which a question tells of beginnings and ends that another one does not tell of in such words."""
-    here, there = _words(question), _words(told)
-    return [here & event for event in _EVENT_FORMS if here & event and not there & event]
-
-
 def content(text: str) -> frozenset[str]:
     """The words of a text that tell something of the things that it names."""
     return frozenset(word for word in _words(text) - FUNCTION_WORDS - GENERIC if not number_of(word))
@@ -94,5 +87,5 @@ def _own_kin(text: str, other: str) -> list[str]:
     return [kin for kin in named if told.isdisjoint(_KIN_FORMS[kin])]
 
 
-def _and(negation: Iterable[Iterable[str]]) -> str:
-    return " and ".join(word for sense in negation for word in sense)
+def _and(groups: Iterable[Iterable[str]]) -> str:
+    return " and ".join(word for group in groups for word in group)

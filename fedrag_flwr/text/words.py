@@ -154,8 +154,3 @@ def number_of(word: str) -> str:
     if _SIGNED.fullmatch(word) or any(sending.isdigit() for sending in word):
         return _ENDING.sub("", word)
     return _SPELT.get(word, "")
-
-
-def numbers_in(text: str) -> list[str]:
-    """The numbers of a text in their order; "one" and "first" are none, as what is told often leaves them out."""
-    return [number for word in told_words(text) if (number := number_of(word))]

@@ -15,35 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.errors import SourceError
 from fedrag_flwr.hypergraph import Units
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Document
 from fedrag_flwr.settings import fedrag_home
-from fedrag_flwr.sources.benchmark import data_root, read_multihop
+from fedrag_flwr.sources.benchmark import read_multihop
 from fedrag_flwr.text.segment import under_title
 
 DATASETS = {"HotpotQA": "hotpotqa", "2WikiMultiHopQA": "2wikimultihopqa", "MuSiQue": "musique"}
 _CUT = re.compile(r"(?<=[.!?])[\"')]?\s+(?=[\"'(]?[A-Z0-9])")
 _FEWEST_CHARACTERS = 20
 _BLOCK = 4_000  # sentences encoded and kept at once: an interrupted run goes on with the next block
-
-
-def find_data(named: Path | None) -> Path:
-    """Give the folder of evaluation data.
-
-    Raises
-    ------
-    SourceError
-        None was named and none was found.
-    """
-    found = named or data_root()
-    if found is None:
-        raise SourceError(
-            "there is no data", where="--data", fix="name the folder of the multi-hop files, or set FEDRAG_DATA"
-        )
-    return found
 
 
 def rows_of(path: Path, split: str, limit: int) -> Iterator[dict[str, Any]]:

@@ -22,7 +22,6 @@ from fedrag_flwr.sources import (
     read_multihop,
     write_partition,
 )
-from fedrag_flwr.sources.benchmark import read_pool
 from fedrag_flwr.sources.partition import Partition, write_documents
 
 
@@ -88,15 +87,6 @@ def test_a_row_of_other_types_is_named_before_anything_is_asked(
     path = _file(tmp_path / "x.jsonl.gz", [_row(0), _row(1, **changes)])
     with pytest.raises(DocumentError, match=rf"x\.jsonl\.gz:2.*{match}"):
         read_multihop(path)
-    pool = tmp_path / "y_qa.jsonl"
-    corpus = [{"title": one["title"], "text": one["text"]} for one in _row(0)["paragraphs"]]
-    (tmp_path / "y_corpus.jsonl").write_text("\n".join(map(json.dumps, corpus)))
-    pool.write_text(f"{json.dumps(_row(0))}\n{json.dumps(_row(1, **changes))}")
-    if "paragraphs" in changes:
-        assert len(read_pool(pool).questions) == 2  # its paragraphs are in the corpus
-    else:
-        with pytest.raises(DocumentError, match=rf"y_qa\.jsonl:2.*{match}"):
-            read_pool(pool)
 
 
 @st.composite

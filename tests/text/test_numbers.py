@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fedrag_flwr.text.words import numbers_in
+from fedrag_flwr.text.words import number_of, told_words
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,4 @@ from fedrag_flwr.text.words import numbers_in
     ],
 )
 def test_numbers_are_found(text: str, numbers: list[str]) -> None:
-    assert numbers_in(text) == numbers
+    assert [number for word in told_words(text) if (number := number_of(word))] == numbers

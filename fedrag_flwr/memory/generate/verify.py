@@ -11,7 +11,6 @@ from fedrag_flwr.text.words import spell_signs
 
 MAX_QUESTION_WORDS = 40
 MAX_ANSWER_WORDS = 12
-_AMOUNTS = frozenset(("CARDINAL", "QUANTITY", "MONEY", "PERCENT"))
 _DERIVED = frozenset(("comparison", "aggregation", "post-processing", "false-premise"))
 _NAMES = r"[A-Z][\w’'-]*(?: [A-Z][\w’'-]*)*"
 _LIST = re.compile(rf"{_NAMES}(?:, {_NAMES})*,? and {_NAMES}")

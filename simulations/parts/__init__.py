@@ -1,1 +1,0 @@
-"""Parts of experiments that several scripts share."""
