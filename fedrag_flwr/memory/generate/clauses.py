@@ -242,6 +242,7 @@ def _others(verb: Token) -> tuple[Constituent, ...] | None:
     """The constituents behind a verb, then those before its subject; None where one cannot be asked around."""
     behind: list[Constituent] = []
     before: list[Constituent] = []
+    agent = any(child.dep_ == "agent" for child in verb.children)
     for child in verb.children:
         role = _ROLES.get(child.dep_)
         if role is None or (role == "adverb" and child.i < verb.i):
@@ -254,6 +255,8 @@ def _others(verb: Token) -> tuple[Constituent, ...] | None:
             continue  # "two years later"
         if child.i > verb.i + 1 and role != "prep" and child.doc[child.left_edge.i - 1].text in _PARTING:
             return None  # what stands behind a comma belongs to something else
+        if agent and child.lower_ == "between" and _is_dated(child):
+            continue  # by whom something was done does not hang on how long it took
         made = _prepositional(child, role) if role in ("prep", "agent") else [Constituent(role, child, phrase(child))]
         if made is None:
             if child.i > verb.i:

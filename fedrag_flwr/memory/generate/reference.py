@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from fedrag_flwr.memory.generate.clauses import SUBJECTS
 from fedrag_flwr.text.base import ParsedPassage
 from fedrag_flwr.text.facts import TypedSpan, typed_spans
-from fedrag_flwr.text.lexicon import HEAD_TYPE, words
+from fedrag_flwr.text.lexicon import HEAD_TYPE, is_person, words
 from fedrag_flwr.text.names import NUMERIC_TYPES, plain_title
 from fedrag_flwr.text.segment import document_title
 from fedrag_flwr.text.words import normalise_anchor
@@ -115,9 +115,11 @@ def topic_of(
     name = f"the {bare}" if bare != title or (named and definite * 2 > named) else title
     said = Counter(token.lower_ for doc, _ in docs for token in doc if token.lower_ in PRONOUNS)
     he, she = (sum(said[one] for one in forms) for forms in (_MALE, _FEMALE))
-    person = types["PERSON"] * 2 >= sum(types.values())
+    nouns = kinds.all_nouns.get(anchor, frozenset())
+    # many places look like persons to the recogniser: what is called a thing, and never he or she, is none
+    person = types["PERSON"] * 2 >= sum(types.values()) and bool(he or she or not nouns or any(map(is_person, nouns)))
     pronouns = (_MALE if he > she else _FEMALE if she > he else frozenset[str]()) if person else _NEUTER
-    return Topic(name, anchor, kinds.all_nouns.get(anchor, frozenset()), pronouns)
+    return Topic(name, anchor, nouns, pronouns)
 
 
 class Reference:

@@ -444,11 +444,15 @@ class Templates:
         return [span for span in found if all(index in inside for index in range(span.start, span.end))]
 
     def _is_whole(self, one: Constituent, span: TypedSpan) -> bool:
-        """Whether a fact is all of a constituent, but for an article or the noun that says what it is."""
+        """Whether a fact is all of a constituent, but for an article, a title, or the noun that says what it is."""
         beside = [t for t in one.words if not span.start <= t.i < span.end and t.i not in self._after(one, span)]
         allowed = all(
             t.i < span.start
-            and (t.pos_ in ("DET", "NOUN") or t.lower_ in ("about", "around", "approximately", "nearly"))
+            and (
+                t.pos_ in ("DET", "NOUN")
+                or t.lower_ in ("about", "around", "approximately", "nearly")
+                or (span.type == "PERSON" and t.pos_ == "PROPN" and t.i == span.start - 1)  # "Admiral", "Dr."
+            )
             for t in beside
         )
         nouns = [t for t in beside if t.pos_ == "NOUN"]
