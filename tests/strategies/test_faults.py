@@ -286,7 +286,7 @@ def test_evidence_beyond_a_message_stays_out_and_its_owner_is_named(
     monkeypatch.setattr("strategies.help._ROOM", 15_000)
     files = built.with_changes(inference__abstain_below=1.0)
     outcome = ask(files, files.grid(of("people", "query.retrieve", record(EvidenceBatch, filled))), OPEN)
-    assert "more evidence than goes into a letter" in outcome.traffic.missing["people"]
+    assert "more evidence than goes into one message" in outcome.traffic.missing["people"]
     assert {answer.question_id for answer in outcome.answers} == {*ASKED, "open"}
 
 

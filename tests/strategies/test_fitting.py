@@ -1,4 +1,4 @@
-"""What goes into a letter together, and what stays out."""
+"""What goes into a message together, and what stays out."""
 
 from __future__ import annotations
 

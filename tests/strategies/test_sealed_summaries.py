@@ -228,13 +228,13 @@ def _with_grown_keys(sent: SealedSummaries) -> SealedSummaries:
     [
         (_grown, 50, 2**26, "routing.most"),
         (_with_grown_keys, 20_000, 2**26, "routing.most"),
-        (_grown, 20_000, 2**16, "do not go into a letter"),
+        (_grown, 20_000, 2**16, "do not go into one message"),
     ],
 )
 def test_who_seals_too_much_takes_no_other_s_room(
     files: Federation, monkeypatch: pytest.MonkeyPatch, lie: object, most: int, room: int, reason: str
 ) -> None:
-    monkeypatch.setattr("strategies.sealed_summaries._ROOM", room)
+    monkeypatch.setattr("strategies.sealed_relay._SUMMARIES_ROOM", room)
     changed = files.with_changes(routing__most=most, **SEALED)
     strategy, _ = run(changed, FOREIGN, tamper=tampering(SealedSummaries, lie))  # type: ignore[arg-type]
     assert reason in strategy.outcome().traffic.missing["rivers"]
@@ -251,7 +251,7 @@ def test_where_all_summaries_are_more_than_a_message_whole_devices_are_handed_ou
     strategy, _ = run(changed, FOREIGN)
     out = set(strategy.outcome().traffic.missing)
     assert set() < out < set(DEVICES)
-    assert all("do not go into a letter" in reason for reason in strategy.outcome().traffic.missing.values())
+    assert all("do not go into one message" in reason for reason in strategy.outcome().traffic.missing.values())
     assert set(held(changed, "bridges")[0]) == set(DEVICES) - out
     assert FOREIGN.id in strategy.answers
 

@@ -210,7 +210,7 @@ def test_boxes_that_fill_the_enclave_s_message_take_no_other_s_room(
     monkeypatch.setattr("strategies.sealed_relay._ROOM", 2**16)
     tamper = of_phase("query.retrieve_sealed", lambda sent: _large(sent) if sent.device == "people" else sent)
     strategy, _ = run(ConfidentialBroadcast, files, FOREIGN, tamper=tamper)
-    assert "than goes into a letter" in strategy.outcome().traffic.missing["people"]
+    assert "than goes into one message" in strategy.outcome().traffic.missing["people"]
     assert set(strategy.outcome().traffic.missing) == {"people"}
     assert strategy.counts["boxes"] == len(DEVICES) - 1
     assert any(source.startswith("rivers/") for source in strategy.answers["f7"].sources)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from fedrag_flwr.memory.generate.candidates import Candidate
@@ -62,7 +63,8 @@ def best(asked: Iterable[Asked], title: str, before: dict[str, list[frozenset[st
 
     `before` holds the words of the document's questions by their answer, and is added to.
 
-    A question to which the sentence gives two answers goes, as do those that only repeat the title.
+    A question to which the sentence gives two answers goes, as do those that only repeat the title. Of two clauses each
+    has its best question before one has a second.
     """
     heading = _content(title)
     sound = [one for one in asked if _is_whole(one) and not _content(f"{one.question} {one.answer}") <= heading]
@@ -70,7 +72,13 @@ def best(asked: Iterable[Asked], title: str, before: dict[str, list[frozenset[st
     for one in sound:
         answers.setdefault(one.question, set()).add(one.answer)
     chosen: list[Asked] = []
-    for one in sorted(sound, key=lambda one: (-one.score, -len(one.question.split()), one.question)):
+    ranked = sorted(sound, key=lambda one: (-one.score, -len(one.question.split()), one.question))
+    turns: list[tuple[int, Asked]] = []
+    met: Counter[int] = Counter()
+    for one in ranked:
+        turns.append((met[one.verb], one))
+        met[one.verb] += 1
+    for _, one in sorted(turns, key=lambda turn: turn[0]):
         words, answer = _content(one.question), normalise(one.answer)
         same = before.setdefault(answer, [])
         taken = any(normalise(other.answer) == answer for other in chosen)

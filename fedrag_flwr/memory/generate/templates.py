@@ -41,7 +41,10 @@ _COMMON_ARTICLES = words("a an the its his her their some many several")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with its answer, its answer's type, how useful it is (higher is better), and its template."""
+    """A question with its answer, its answer's type, how useful it is (higher is better), and its template.
+
+    `verb` is the place of its clause's verb, -1 for an apposition.
+    """
 
     question: str
     answer: str
@@ -49,6 +52,7 @@ class Asked:
     score: float
     template: str
     kind: str = "single"
+    verb: int = -1
 
 
 class Templates:
@@ -73,9 +77,8 @@ class Templates:
             clause = replace(clause, others=others)
             dates = [one for one in others if any(span.type in ("DATE", "YEAR") for span in self._facts(one))]
             if len(dates) < 2:  # of several, which one belongs to what?
-                yield from self._of_subject(clause)
-                yield from self._identity(clause)
-                yield from self._of_others(clause)
+                for make in (self._of_subject, self._identity, self._of_others):
+                    yield from (replace(one, verb=clause.verb.i) for one in make(clause))
         if not any(token.lower_ in ("not", "or", "no") for token in sentence):
             for token in sentence:
                 if token.dep_ == "appos":
