@@ -80,7 +80,7 @@ def always(confidence: float) -> Judge:
 REMEMBERED = [
     ("Where was Odile Varro born?", "Lindmoor", "odile-varro"),
     ("Who commanded the frigate Windhover?", "Jonas Keel", "jonas-keel"),
-    ("Which medal did Odile Varro receive in 1926?", "Iron Medal", "odile-varro"),
+    ("In which year did Odile Varro receive the Iron Medal?", "1926", "odile-varro"),
 ]
 
 

@@ -148,7 +148,7 @@ def test_the_export_filter_runs_the_chain_and_counts_what_was_removed(
     assert released.removed["PERSON"] >= 1
     assert released.removed["MEDICAL_RECORD"] == 1
     assert not any("Brandwein" in key or "4482913" in key for key in (*released.removed, *export.counts))
-    assert "erasure+presidio+type-masking" in export.id
+    assert "erasure+presidio-masking" in export.id
 
 
 def test_what_is_asked_for_without_words_passes_whole_and_is_counted(

@@ -479,7 +479,7 @@ class Templates:
         topic = self.reference.topic
         alone = len(one.words) <= 2 and len(self._facts(one)) <= 1
         if topic is not None and alone and self.reference.means_topic(one.head):
-            type_ = "PERSON" if topic.pronouns & {"he", "she"} else "NAME"
+            type_ = "NAME" if "it" in topic.pronouns else "PERSON"
             return topic.name.removeprefix("the "), type_, next(iter(topic.nouns), ""), False
         if (listed := self._names_listed(one)) is not None:
             return listed[0], listed[1], "", True
