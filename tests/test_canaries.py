@@ -373,9 +373,7 @@ def test_the_search_finds_a_canary_in_a_real_message_and_in_a_report(outcome: Ou
     content = wire.encode(AnswerRequest("memory", (question,)), run="1")
     assert found_in(_bytes_of(content), MASKED) == {MASKED[0]}
     report = (outcome.runs["no-rag"].results / "report.html").read_bytes()
-    [packed] = re.findall(rb"H4sI[A-Za-z0-9+/]+=*", report)
-    planted = gzip.compress(gzip.decompress(base64.b64decode(packed)) + MASKED[0].encode())
-    (tmp_path / "report.html").write_bytes(report.replace(packed, base64.b64encode(planted)))
+    (tmp_path / "report.html").write_bytes(report.replace(b"</body>", MASKED[0].encode() + b"</body>"))
     assert found_under(tmp_path, MASKED) == {MASKED[0]}
 
 

@@ -531,6 +531,7 @@ def test_cache_stats_name_owner_tier_and_sizes(home: Path) -> None:
         tier.get("key", {"worlds": "1"})
         tier.close()
     told = {(one["owner"], one["name"]): one for one in parsed("cache", "stats", "--json")}
-    assert set(told) == {("demo (server)", "answers"), ("demo/worlds", "summaries")}
-    assert all((one["entries"], one["hits"], one["limit"]) == (1, 1, 2**20) for one in told.values())
+    own = {key: one for key, one in told.items() if key[0]}  # generations, where there are some, are the machine's
+    assert set(own) == {("demo (server)", "answers"), ("demo/worlds", "summaries")}
+    assert all((one["entries"], one["hits"], one["limit"]) == (1, 1, 2**20) for one in own.values())
     assert "100 %" in run("cache", "stats").stdout

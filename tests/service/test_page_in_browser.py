@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import cycle
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -30,6 +31,11 @@ SETTINGS = {
     "inference.abstain-below": 0.4,
     "inference.max-answer-tokens": 8,
 }
+BUILT = ["Alder", "Aspen", "Birch", "Cedar", "Elder", "Hazel", "Holly", "Larch", "Maple", "Poplar", "Rowan", "Willow"]
+SPANS = "# Spans of Vessland\n\n" + " ".join(  # memories for two pages of the list
+    f"{name} Bridge was built by {builder} Moss in {1800 + year}."
+    for year, (name, builder) in enumerate(zip(BUILT, cycle(("Edda", "Karl", "Nils")), strict=False))
+)
 ODD = {
     "id": "odd",
     "title": f"Odd {HARM}",
@@ -75,7 +81,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
     root = tmp_path_factory.mktemp("page")
     documents = root / "documents"
     documents.mkdir()
-    for name, text in {**DOCUMENTS["bridges"], **DOCUMENTS["harbours"], "odd.jsonl": json.dumps(ODD)}.items():
+    texts = {**DOCUMENTS["bridges"], **DOCUMENTS["harbours"], "spans.md": SPANS, "odd.jsonl": json.dumps(ODD)}
+    for name, text in texts.items():
         (documents / name).write_text(text, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FEDRAG_HOME", str(root / "home"))
