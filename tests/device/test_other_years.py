@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,14 +11,14 @@ from fedrag_flwr.records import Question
 from tests.device.test_building import Watched
 
 CUP = (
-    "# Foo Cup\n\nThe Foo Cup was won by Ann Lee in 1912. The Foo Cup final was played in Linwick in 1912. 500 people "
-    "watched the Foo Cup in 1912.\n"
+    "# Foo Cup\n\nThe Foo Cup was won by Ann Lee in 1912. The Foo Cup final was played in Linwick in 1912. The Foo Cup "
+    "drew 500 people in 1912.\n"
 )
 ASKED = [
     ("Who won the Foo Cup in 1912?", "Ann Lee"),
     ("Who won the Foo Cup in 1950?", None),
-    ("How many people watched the Foo Cup in 1912?", "500"),
-    ("How many people watched the Foo Cup in 1950?", None),
+    ("How many people did the Foo Cup draw in 1912?", "500"),
+    ("How many people did the Foo Cup draw in 1950?", None),
     ("Where was the Foo Cup final played in 1912?", "Linwick"),
     ("Where was the Foo Cup final played in 1913?", None),
 ]
@@ -39,9 +40,10 @@ def test_memory_answers_for_the_year_that_it_tells_of(question: str, answer: str
 
 
 def test_the_sentence_behind_a_memory_vouches_for_its_year(built: Watched) -> None:
-    question = "Who drew the Grey Tower in 1931?"
+    question = "Which tower did Ann Lee draw in 1931?"
     with built.open() as device:
-        [item] = [one for one in device.store.items() if one.question == "Who drew the Grey Tower?"]
+        [dated] = [one for one in device.store.items() if one.question == question]
+        item = replace(dated, question="Which tower did Ann Lee draw?")
         analysis = device.models.pipeline.question(question)
         recall = device.engine.recall
         assert recall.why_not(question, analysis, item) == ""

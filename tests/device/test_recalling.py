@@ -16,7 +16,7 @@ NAME = "xqwu"
 BEFORE = {
     "town.txt": "The Xqwu anthem was composed in 1950. The Xqwu lamp weighs 40 kilograms. The Xqwu bridge was "
     "opened in 1911.",
-    "mill.txt": "The old mill was built in 1874. The old mill has two wheels. Its roof was painted in 1990.",
+    "mill.txt": "The Tarn Mill was built in 1874. The Tarn Mill has two wheels. It was repaired by the Halden Company.",
 }
 TELLING = {
     "a title": "Dr. Oswin Xqwu signed the record of the mill in 1961.",

@@ -20,7 +20,7 @@ from strategies.outcome import RunOutcome
 from tests.strategies.federation import DEVICES, Federation, FirstRun, Tamper
 
 RUN = "1"
-PAGE = 8_192
+PAGE = 2_048
 NODES = dict(zip(DEVICES, range(100, 100 + len(DEVICES)), strict=True))
 
 
