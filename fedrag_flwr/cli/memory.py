@@ -312,7 +312,7 @@ _WHY = {  # why a question and its answer became no memory, as people are told i
 
 def show_report(report: BuildReport) -> None:
     """Print what a build brought and cost."""
-    from fedrag_flwr.device.builder import NO_MEMORY
+    from fedrag_flwr.records import NO_MEMORY
 
     table = Table("what", "count")
     for what in ("documents", "added", "changed", "removed", "passages", "sentences", "hyperedges", "orphans", "items"):
@@ -325,14 +325,19 @@ def show_report(report: BuildReport) -> None:
         out.print(f"{count:>6,}  {reason}", highlight=False, markup=False)
     if report.graph:
         out.print("graph: " + ", ".join(report.graph))
+    without = []
     for failure in report.failed:
         name, _, reason = failure.rpartition(": ")
         if reason == NO_MEMORY:
-            err.print(f"[yellow]{NO_MEMORY}:[/] {escape(name)}")
+            without.append(name)
         else:
             err.print(f"[yellow]not read:[/] {escape(failure)}")
+    if without:
+        named = ", ".join(without) if len(without) <= _MOST_NAMED else f"{len(without):,} documents, which are searched"
+        err.print(f"[yellow]{NO_MEMORY}:[/] {escape(named)}", soft_wrap=True)
 
 
+_MOST_NAMED = 3  # documents without a memory; `--json` names all
 _COUNTS = {"items": "memories", "orphans": "units in no hyperedge"}
 
 

@@ -18,7 +18,7 @@ from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change, NewDocument, Rejected, content_id
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.processes import peak_rss_mb
-from fedrag_flwr.records import BuildReport, Cost, Document, MemoryItem, Passage, Progress
+from fedrag_flwr.records import NO_MEMORY, BuildReport, Cost, Document, MemoryItem, Passage, Progress
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.base import Reading
 from fedrag_flwr.text.asking import item_anchors
@@ -80,7 +80,6 @@ def _candidates(made: Sequence[MemoryItem | Rejected], *, kept: bool) -> Candida
 
 MADE_WITH = "made-with"  # meta key: the settings that the memories were made with
 MADE_OTHERWISE = "made-otherwise"  # meta key: documents that could not be read when those settings changed
-NO_MEMORY = "no memory"  # what a report says of a document on which no memory rests
 RELEARN_SHARE = 0.5  # with more of the units new than this, the hypergraph is learnt afresh
 
 

@@ -102,6 +102,7 @@ from fedrag_flwr.records.exchanges import (
     TopicUpdate,
 )
 from fedrag_flwr.records.messages import (
+    NO_MEMORY,
     NOTHING_PENDING,
     START,
     AnswerBatch,
@@ -147,6 +148,7 @@ __all__ = [
     "MOST_PARTS",
     "MOST_SECONDS",
     "NOTHING_PENDING",
+    "NO_MEMORY",
     "NO_TERM",
     "START",
     "Answer",

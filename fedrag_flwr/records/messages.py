@@ -85,6 +85,9 @@ class BuildRequest:
     graph: bool = False  # whether the knowledge graph, its communities and their summaries are needed
 
 
+NO_MEMORY = "no memory"  # what a report says of a document that is searched, and on which no memory rests
+
+
 @dataclass(frozen=True, slots=True)
 class BuildReport:
     """What a build did and what it cost; failed documents are named by opaque id, never by text."""

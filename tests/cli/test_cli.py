@@ -133,6 +133,10 @@ def test_each_build_names_what_yields_no_memory_and_exits_with_0(home: Path, tmp
         assert shown.exit_code == 0, shown.output
         assert shown.stderr.splitlines()[-1] == "no memory: mute [note]"
         assert "not read" not in shown.stderr
+    for number in range(4):
+        (tmp_path / f"mute {number}.md").write_text("# Mute\n\nIt is so.\n", encoding="utf-8")
+    shown = run("build", str(tmp_path), "--name", "quiet", *SMALL)
+    assert shown.stderr.splitlines()[-1] == "no memory: 5 documents, which are searched"
 
 
 @pytest.mark.parametrize("words", [(), ("--rebuild",)], ids=["built on", "rebuilt"])
