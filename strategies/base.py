@@ -49,7 +49,7 @@ EVERY_EXCHANGE: frozenset[Exchange] = frozenset(get_args(Exchange))  # of strate
 class FederatedRag(Strategy):
     """Describe, build, share and fuse, answer, report.
 
-    A subclass chooses `mode` (how a device answers), `memories` (whether devices distil memories), `graph` (whether
+    A subclass chooses `mode` (how a device answers), `memories` (whether devices generate memories), `graph` (whether
     they build knowledge graphs), `exchanges` (under which it shows no question to who should not see it),
     `uses_enclave` (whether their texts go into an enclave), `serves` (whether homes are told their answers) and
     `patience` (seconds to wait for devices to connect), and overrides `share` (what is exchanged before questions) and

@@ -255,9 +255,9 @@ class Builder:
         progress("read", 0, total)
         for done, parsed in enumerate(self.pipeline.parse(documents), start=1):
             if plan.memories:
-                progress("distil", done - 1, total)
+                progress("generate", done - 1, total)
                 prepared = self.generator.prepare(parsed)
-                progress("distil", done, total)
+                progress("generate", done, total)
             else:
                 prepared = Prepared(tuple(part.passage for part in parsed))
             progress("read", done, total)

@@ -308,7 +308,7 @@ _RECOGNISERS = (
     rule(
         "PHONE",
         "phone-label-after",
-        r"(?<![\w-])(?<!\d[.,])(?P<it>\+?\(?\d(?:[ .()/-]{0,2}\d){5,14}(?:x\d{1,6})?)"
+        r"(?<![\w-])(?<!\d[.,/])(?P<it>\+?\(?\d(?:[ .()/-]{0,2}\d){5,14}(?:x\d{1,6})?)"
         r"[ -]?(?:office|fax|mobile|cell|home|work)(?=\s*(?:$|[\n,;.)\\]))",
     ),
     rule(

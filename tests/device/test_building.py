@@ -84,7 +84,7 @@ def test_a_parse_is_let_go_as_soon_as_the_rules_have_read_it(tmp_path: Path) -> 
     alive: list[int] = []
 
     def look(phase: str, done: int, total: int) -> None:
-        if phase == "distil" and done % 20 == 0:
+        if phase == "generate" and done % 20 == 0:
             alive.append(sum(type(one) is Doc for one in gc.get_objects()))
 
     with device.open() as opened:
