@@ -35,7 +35,7 @@ class LearningRules:
     reputation
         Whether neighbours that returned junk are passed over.
     trusted
-        Standing below which a neighbour is not asked at all.
+        Reputation below which a neighbour is not asked at all.
     """
 
     half_life: float = 5_000.0
@@ -106,7 +106,7 @@ class Expertise(Generic[P]):
         value, then = self._credit.get((neighbour, topic), (0.0, 0))
         return value * self._fade(then) if value else 0.0
 
-    def standing(self, neighbour: P) -> float:
+    def reputation(self, neighbour: P) -> float:
         """The share of a neighbour's answers that were good, in (0, 1]; 1 for one that is not known."""
         right, wrong = self._judgement(neighbour)
         return (right + 1) / (right + wrong + 1)
@@ -127,12 +127,12 @@ class Expertise(Generic[P]):
         for neighbour, claim in zip(neighbours, told, strict=True):
             learnt = sum(weight * self.credit(neighbour, topic) for topic, weight in learnt_by.items())
             value = (UNKNOWN + claim) * (1 + learnt)
-            scores.append(value * self.standing(neighbour) if self.rules.reputation else value)
+            scores.append(value * self.reputation(neighbour) if self.rules.reputation else value)
         return scores
 
     def trusts(self, neighbour: P) -> bool:
-        """Whether a neighbour's standing allows to ask it at all."""
-        return not self.rules.reputation or self.standing(neighbour) >= self.rules.trusted
+        """Whether a neighbour's reputation allows to ask it at all."""
+        return not self.rules.reputation or self.reputation(neighbour) >= self.rules.trusted
 
     def ranked(
         self, neighbours: Sequence[P], topics: Mapping[int, float], told: Sequence[float], rng: np.random.Generator

@@ -144,7 +144,7 @@ class DeviceWalks:
         """Take in what somebody thinks of an answer, and say what follows from it.
 
         A bad one is never given again, questions like it go to other peers first, and the neighbour through which
-        it came loses standing: once, however often that is said.
+        it came loses reputation: once, however often that is said.
 
         Raises
         ------
@@ -161,7 +161,7 @@ class DeviceWalks:
             return "noted"
         told, is_news = judged
         self._learn([told] if is_news else [])
-        return f"noted for {told.neighbour}, whose standing is {self.expertise.standing(told.neighbour):.2f}"
+        return f"noted for {told.neighbour}, whose reputation is {self.expertise.reputation(told.neighbour):.2f}"
 
     # --- questions of others ----------------------------------------------------------------------
 

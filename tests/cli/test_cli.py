@@ -349,7 +349,7 @@ def test_feedback_names_the_neighbour_that_it_falls_on(built: Any, home: Path) -
     notes.close()
     shown = run("feedback", "q7", "bad", "--name", "desk", *SMALL)
     assert shown.exit_code == 0, shown.output
-    assert "shelf, whose standing is 0.50" in shown.stdout
+    assert "shelf, whose reputation is 0.50" in shown.stdout
     assert run("feedback", "q7", "splendid", "--name", "desk").exit_code == 2
 
 

@@ -54,10 +54,10 @@ def test_which_sentence_a_walk_gets_does_not_follow_a_masked_name(tmp_path: Path
 
 
 def test_only_a_verdict_that_is_another_than_before_teaches(walks: DeviceWalks) -> None:
-    standings = [walks.expertise.standing("harbours")]
+    standings = [walks.expertise.reputation("harbours")]
     for good in (False, False, False, True, True):
         assert "harbours" in walks.feedback("q", good=good)
-        standings.append(walks.expertise.standing("harbours"))
+        standings.append(walks.expertise.reputation("harbours"))
     before, bad, *same, better, last = standings
     assert bad < before
     assert same == [bad, bad]
@@ -70,11 +70,11 @@ def test_a_verdict_on_an_answer_that_was_given_again_is_one_on_the_answer(walks:
     for name in ("again", "once more"):
         assert walks.cache.find(replace(asked, id=name), VECTOR) is not None
     assert "harbours" in walks.feedback("again", good=False)
-    bad = walks.expertise.standing("harbours")
+    bad = walks.expertise.reputation("harbours")
     assert bad < 1.0
     for name in ("q", "again", "once more"):
         walks.feedback(name, good=False)
-    assert walks.expertise.standing("harbours") == bad
+    assert walks.expertise.reputation("harbours") == bad
     walks.walk(WALKED)  # another answer came the same way
     walks.feedback("q", good=False)
-    assert walks.expertise.standing("harbours") < bad
+    assert walks.expertise.reputation("harbours") < bad

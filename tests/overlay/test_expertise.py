@@ -54,10 +54,10 @@ def test_credit_halves_with_its_half_life() -> None:
 def test_junk_costs_standing_until_nobody_asks_and_time_forgives() -> None:
     memory = Expertise[str](LearningRules(half_life=10, trusted=0.3))
     memory.learn("a", ALL, 0, "good")
-    standings = [memory.standing("a")]
+    standings = [memory.reputation("a")]
     for _ in range(6):
         memory.learn("a", ALL, 0, "junk")
-        standings.append(memory.standing("a"))
+        standings.append(memory.reputation("a"))
     assert standings == sorted(standings, reverse=True)
     assert not memory.trusts("a")
     assert memory.trusts("b")
@@ -81,7 +81,7 @@ def test_memory_stays_bounded_and_scores_stay_finite(told: list[tuple[int, int, 
         memory.tick()
         memory.learn(neighbour, {topic: 1.0}, distance, outcome)
         assert len(memory) <= 20
-        assert 0 < memory.standing(neighbour) <= 1
+        assert 0 < memory.reputation(neighbour) <= 1
         [score] = memory.scores([neighbour], {topic: 1.0}, [5.0])
         assert 0 < score < 1_000_000
 
@@ -104,7 +104,7 @@ def test_judgements_are_bounded_and_the_most_faded_go_first() -> None:
         memory.tick()
         memory.learn(neighbour, ALL, 0, "junk")
         assert len(memory.state()["judged"]) <= 20
-    assert memory.standing(199) < memory.standing(190) < memory.standing(0) == 1.0
+    assert memory.reputation(199) < memory.reputation(190) < memory.reputation(0) == 1.0
 
 
 def test_judgements_that_were_kept_without_a_bound_are_bounded_by_the_next_lesson() -> None:
@@ -112,7 +112,7 @@ def test_judgements_that_were_kept_without_a_bound_are_bounded_by_the_next_lesso
     memory = Expertise[int].restored(LearningRules(most=20), many)
     memory.learn(0, ALL, 0, "good")
     assert len(memory.state()["judged"]) <= 20
-    assert memory.standing(0) < 1.0
+    assert memory.reputation(0) < 1.0
 
 
 def test_a_neighbour_that_did_not_know_loses_worth_on_that_topic_but_no_standing() -> None:
@@ -121,7 +121,7 @@ def test_a_neighbour_that_did_not_know_loses_worth_on_that_topic_but_no_standing
         memory.learn("a", ALL, 0, "miss")
     one, other = _credit(memory)
     assert 0 < one < other
-    assert memory.standing("a") == 1.0
+    assert memory.reputation("a") == 1.0
     assert len(set(_credit(memory, {9: 1.0}))) == 1
 
 

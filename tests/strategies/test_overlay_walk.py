@@ -167,7 +167,7 @@ def test_peers_learn_along_the_way_and_ask_there_first(fresh: Federation, tmp_pa
     again, _ = run(files, replace(FOREIGN, id="again", text="What is the height of Mount Cairl?"))
     assert again.counts["walk-queried"] == 2
     with files.device("bridges") as home:
-        assert home.walks.expertise.standing("rivers") == 1.0
+        assert home.walks.expertise.reputation("rivers") == 1.0
         assert len(home.walks.expertise) > 0
 
 
@@ -258,7 +258,7 @@ def test_feedback_is_taken_and_what_it_speaks_of_is_not_given_again(fresh: Feder
     assert walk_messages(sent) == 0
     with files.device("bridges") as home:
         assert "harbours" in home.walks.feedback("f7", good=False)
-        assert home.walks.expertise.standing("harbours") < 1
+        assert home.walks.expertise.reputation("harbours") < 1
         with pytest.raises(NotFoundError):
             home.walks.feedback("nothing", good=True)
     walked, sent = run(files, replace(FOREIGN, id="walks"))
@@ -352,7 +352,7 @@ def test_what_is_learnt_meanwhile_stays_learnt(fresh: Federation, monkeypatch: p
         before = running.walks.expertise.now
         running.walks.walk(WalkRequest("topic", (Hop("p", vector, topics, ("harbours",)),)))
         running.walks._recollect()
-        assert running.walks.expertise.standing("harbours") < 1.0
+        assert running.walks.expertise.reputation("harbours") < 1.0
         assert running.walks.expertise.now == before + 1
 
 
@@ -365,8 +365,8 @@ def test_junk_is_refused_at_home_and_the_walk_goes_on(fresh: Federation) -> None
     strategy, _ = run(files, FOREIGN, tamper=junk("harbours"))
     assert any(source.startswith("rivers/") for source in strategy.answers["f7"].sources)
     with files.device("bridges") as home:
-        assert home.walks.expertise.standing("harbours") < 1.0
-        assert home.walks.expertise.standing("rivers") == 1.0
+        assert home.walks.expertise.reputation("harbours") < 1.0
+        assert home.walks.expertise.reputation("rivers") == 1.0
 
 
 def test_a_silent_peer_is_left_out_and_the_run_ends(built: Federation) -> None:
