@@ -56,7 +56,7 @@ DOCUMENTS: Mapping[str, Mapping[str, str]] = {
         "ossel.md": "# Ossel\n\nThe Ossel is a river of Vessland. It rises on Mount Cairl and is 410 kilometres long. "
         "The river flows into the Bay of Herons.\n",
         "mount-cairl.md": "# Mount Cairl\n\nMount Cairl is the highest mountain of Vessland. It is 2,144 metres high. "
-        "The climber Enno Tveit reached its summit in 1868. Mount Cairl was mapped by Enno Tveit in 1871.\n",
+        "Its summit was reached by the climber Enno Tveit in 1868.\n",
     },
 }
 DEVICES = tuple(DOCUMENTS)
