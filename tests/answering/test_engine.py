@@ -565,7 +565,7 @@ def test_claims_choose_what_is_measured_until_one_proves_false(encoder: Encoder)
 def test_masked_evidence_comes_with_the_nearness_of_its_masked_form(
     tmp_path_factory: pytest.TempPathFactory, encoder: Encoder
 ) -> None:
-    [vector] = encoder.encode(["Mount Cairl. The climber Enno Tveit reached its summit in 1868."])
+    [vector] = encoder.encode(["Mount Cairl. Its summit was reached by the climber Enno Tveit in 1868."])
     with shared_federation(tmp_path_factory).copy_to(tmp_path_factory.mktemp("masked")).device("rivers") as device:
         device.build(memories=False)
         own = device.evidence_store.nearest_sentences(vector, 1)[0]
