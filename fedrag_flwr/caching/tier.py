@@ -100,8 +100,9 @@ class Tier:
         self._folder = folder
         self._size = size
         self._keep = keep
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with own_errors(folder, DATABASE), making_in(folder.parent):
+            folder.mkdir(exist_ok=True, mode=0o700)
             try:
                 self._cache = self._opened()
             except sqlite3.OperationalError:
