@@ -12,13 +12,10 @@ VARIANTS = -DGGML_BACKEND_DL=ON -DGGML_CPU_ALL_VARIANTS=ON \
   -DCMAKE_CXX_FLAGS='-fno-dse -fno-tree-dse -frecord-gcc-switches'
 export CMAKE_ARGS ?= -DGGML_NATIVE=OFF $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),$(VARIANTS))
 
-.PHONY: demo demo-hybrid test test-slow install models clean
+.PHONY: demo test test-slow install models clean
 
 demo: models            ## run the main job: five devices, real models, results with a report
 	$(BIN)/fedrag simulate $(SIMULATE_FLAGS)
-
-demo-hybrid: models     ## three devices, one over text, one over a database, one over a graph; then the caches answer
-	$(BIN)/python -m simulations.demo_hybrid
 
 test: install           ## pass the tests
 	$(BIN)/ruff check .

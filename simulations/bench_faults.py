@@ -31,7 +31,7 @@ from simulations.fixtures.fault_world import FaultWorld, LossyGrid, RestlessGrid
 from simulations.fixtures.fuzz_world import DEVICES
 from simulations.fixtures.kill_world import SETTINGS, build_edition, contents, import_edition, open_device
 from simulations.kill_store import kill_rounds
-from simulations.reporting.row_file import RowFile, this_code
+from simulations.reporting.kept_rows import RowFile, this_code
 
 DAY = 86_400.0
 

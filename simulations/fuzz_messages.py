@@ -33,7 +33,7 @@ from fedrag_flwr.service.protocol import MESSAGE_TYPES
 from fedrag_flwr.wire_bytes import from_bytes
 from simulations.fixtures.fuzz_world import RUN, FuzzWorld, OpenHost, Samples, open_host, settings_for
 from simulations.fixtures.mutations import mutated
-from simulations.reporting.row_file import RowFile, this_code
+from simulations.reporting.kept_rows import RowFile, this_code
 from strategies.transport import Transport
 
 NODE = 100

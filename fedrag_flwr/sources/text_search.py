@@ -22,7 +22,7 @@ from fedrag_flwr.sources.source_search import SearchTools, bounded, content_vers
 WordMatch = Callable[[str], NDArray[np.float64]]  # a question's score with each of n documents, in [0, 1], shape (n,)
 
 # Repetition counts for next to nothing: that a sheet says the name of a disease ten times makes it no better an answer
-# than one that says it twice. Chosen on the training questions of simulations/bench_sources.py.
+# than one that says it twice. Chosen on the training questions of simulations/benchmarks/sources.py.
 _BM25 = Bm25Settings(k1=0.2, b=1.0, frequency="lucene", inverse_frequency="lucene")
 
 
@@ -71,7 +71,7 @@ class StampedSource(Source, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TextSearchSettings:
-    """How text is searched; chosen on training questions of ``simulations/bench_sources.py``, which fits `alpha`.
+    """How text is searched; chosen on training questions of ``simulations/benchmarks/sources.py``, which fits `alpha`.
 
     Parameters
     ----------

@@ -21,8 +21,7 @@ from fedrag_flwr.cli.console import SetOption, changed, err, out, settings_from,
 from fedrag_flwr.errors import SettingError, SourceError
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.sources.benchmark import data_root
-from simulations.reporting.kept_rows import KeptRows
-from simulations.reporting.row_file import this_code
+from simulations.reporting.kept_rows import KeptRows, this_code
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -35,7 +34,7 @@ BENCHMARKS, FITS = "simulations.benchmarks", "simulations.fits"
 PAPERS = {
     "fd-rag": ("federation", "scaling", "hypergraph", "matching", "fusion", "build"),
     "hkvm-rag": ("retrieval", "controller"),
-    "hyfedrag": ("masking", "privacy", "caches", "encryption"),
+    "hyfedrag": ("sources", "masking", "privacy", "caches", "encryption"),
     "dgrag": ("communities", "routing"),
     "drag": ("overlay", "walks"),
 }

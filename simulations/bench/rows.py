@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.records import Answer, BuildReport, failed
 from simulations.baselines import Construction
-from simulations.reporting.row_file import RowFile
+from simulations.reporting.kept_rows import RowFile
 
 
 @dataclass(frozen=True, slots=True)

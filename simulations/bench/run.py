@@ -18,7 +18,7 @@ from simulations.bench.plan import BenchPlan
 from simulations.bench.rows import Row, Rows
 from simulations.bench.systems import WALKS, System, make_system, order_of, refuse_clashes
 from simulations.bench.world import World, make_world
-from simulations.reporting.row_file import this_code
+from simulations.reporting.kept_rows import this_code
 
 Tell = Callable[[str], None]
 READING = "reading the documents"  # stands as a system's name, and is no system's

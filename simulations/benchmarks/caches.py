@@ -34,8 +34,15 @@ from fedrag_flwr.sources.sql.source import SqlSource
 from fedrag_flwr.sources.text_search import TextSearch
 from simulations.bench.frame import Bench
 from simulations.bench.plan import named
-from simulations.bench_sources import Listed
-from simulations.corpora.synthea import RecordQuestion, questions_of, read_synthea, write_database, write_graph
+from simulations.corpora.synthea import (
+    Listed,
+    RecordQuestion,
+    asked_rows,
+    questions_of,
+    read_synthea,
+    write_database,
+    write_graph,
+)
 
 KINDS = ("text", "sql", "graph")
 WARM_UP, SEED = 100, 7
@@ -285,11 +292,7 @@ def sources(
 ) -> dict[str, SearchableSource]:
     """At most so many rows of each table in three forms, those that are asked for first."""
     tools = SearchTools(models.encoder, models.pipeline, LateInteractionReranker(models.encoder))
-    asked = {question.id.partition(":")[2] for question in questions}
-    held = {
-        name: sorted(rows, key=lambda row: row["Id"] not in asked)[:most] if name != "patients" else rows
-        for name, rows in tables.items()
-    }
+    held = asked_rows(tables, questions, most)
     sql = SqlSource(write_database(held, out / "records.db"), tools)
     graph = GraphSource(write_graph(held, out / "records.lbug"), tools)
     return {"text": TextSearch(Listed(sql.read().documents), tools), "sql": sql, "graph": graph}

@@ -29,7 +29,7 @@ from simulations.bench.plan import named
 from simulations.bench.systems import VARIANTS
 from simulations.corpora.domain_data import DomainQuestion
 from simulations.corpora.domain_devices import DomainDevices, as_asked, build, texts_of
-from simulations.reporting.row_file import RowFile, this_code
+from simulations.reporting.kept_rows import RowFile, this_code
 from strategies import ServerTools, make_strategy
 
 TABLES = ("hits", "retrieval", "answers")

@@ -30,7 +30,7 @@ from simulations.bench.frame import Bench
 from simulations.bench.plan import named
 from simulations.corpora.overlay_peers_data import PeerQuestion, Peers, read_peers
 from simulations.fixtures.kept_devices import KeptDevices, notes_of
-from simulations.reporting.row_file import RowFile, this_code
+from simulations.reporting.kept_rows import RowFile, this_code
 from strategies import ServerTools, make_strategy
 
 THRESHOLDS = {"medquad": 0.7, "huffpost": 0.75}  # fitted on train questions

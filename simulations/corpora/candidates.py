@@ -44,7 +44,7 @@ from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.text import ParseExtractor, SpacyPipeline
 from fedrag_flwr.text.pipeline import RULES_VERSION
 from simulations.corpora.sentences import DATASETS, rows_of
-from simulations.reporting.row_file import RowFile
+from simulations.reporting.kept_rows import RowFile
 
 FIRST_STAGES = ("BM25", "dense", "late interaction")
 SECOND_HOP = "second hop"  # over `dense`

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from pandas import DataFrame
 
 from fedrag_flwr.evaluation import mean_interval, paired_difference
 from fedrag_flwr.evaluation.metrics import hit_at, ndcg_at, precision_at, reciprocal_rank
-from fedrag_flwr.retrieval import RankedPassage, fuse
+from fedrag_flwr.retrieval import RankedPassage, TextEncoder, fuse
+from fedrag_flwr.sources.source_search import TextVectors
 from fedrag_flwr.sources.text_search import word_weight
+from simulations.corpora.synthea import RecordQuestion
+from simulations.reporting.kept_rows import RowFile
 
 WEIGHTS = tuple(round(0.1 * step, 1) for step in range(11))
 LEAD_COSTS = (0.0, 4.0, 8.0, 12.0, 16.0, 20.0)
@@ -65,19 +70,43 @@ class Row:
         return list(best.values())
 
 
-def kept_row(row: Row) -> dict[str, object]:
-    """A row as it is kept in a file."""
-    found = [[one.record, one.relevant, round(one.first, 6), round(one.second, 6)] for one in row.candidates]
-    return {"question": row.question, "split": row.split, "seconds": row.seconds, "found": found}
+Forms = dict[str, list[Row]]  # by searcher
+Search = Callable[[RecordQuestion], list[Candidate]]
 
 
-def read_row(kept: Mapping[str, Any]) -> Row:
-    """Read a row of a kept file."""
-    candidates = tuple(Candidate(*one) for one in kept["found"])
-    return Row(kept["question"], kept["split"], kept["seconds"], candidates)
+class CorpusOnce:
+    """An encoder that several searches share: it encodes a corpus once, single questions each time."""
+
+    def __init__(self, encoder: TextEncoder) -> None:
+        self.id, self.dimension = encoder.id, encoder.dimension
+        self.token_embeddings = encoder.token_embeddings
+        self._encoder, self._corpus = encoder, TextVectors(encoder)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Encode texts to (n, dimension), unit rows."""
+        return self._encoder.encode(texts) if len(texts) < 2 else self._corpus.of(texts)
 
 
-def with_derived(rows: Mapping[str, Sequence[Row]], lead_cost: float) -> dict[str, list[Row]]:
+def searched(kept: RowFile, questions: Sequence[RecordQuestion], search: Search) -> list[Row]:
+    """Search for the questions that are not in the file yet; the first of them pays for models and indexes."""
+    known = {
+        row["question"]: Row(**row | {"candidates": tuple(Candidate(*one) for one in row["candidates"])})
+        for row in kept.rows()
+    }
+    todo = [question for question in questions if question.id not in known]
+    if todo:
+        search(todo[0])
+    for question in todo:
+        start = time.perf_counter()
+        found = search(question)
+        seconds = time.perf_counter() - start
+        told = [[one.record, one.relevant, round(one.first, 6), round(one.second, 6)] for one in found]
+        kept.add({"question": question.id, "split": question.split, "seconds": seconds, "candidates": told})
+        known[question.id] = Row(question.id, question.split, seconds, tuple(found))
+    return [known[question.id] for question in questions]
+
+
+def with_derived(rows: Mapping[str, Sequence[Row]], lead_cost: float) -> Forms:
     """Add what follows from rows of BM25, eq. 1 and the hybrid: each half alone, rank fusion, one weight for all."""
     halves = list(rows["text"])
     return {
@@ -101,7 +130,7 @@ def _fused(by_words: Row, by_meaning: Row) -> Row:
     return replace(by_meaning, seconds=by_words.seconds + by_meaning.seconds, candidates=found)
 
 
-def pooled(results: Mapping[str, Mapping[str, Sequence[Row]]]) -> dict[str, list[Row]]:
+def pooled(results: Mapping[str, Mapping[str, Sequence[Row]]]) -> Forms:
     """The text rows of several sets as those of one; each question counts alike."""
     return {
         form: [replace(row, question=f"{name} {row.question}") for name, rows in results.items() for row in rows[form]]
@@ -123,7 +152,7 @@ def _mrr(rows: Sequence[Row], split: str) -> list[float]:
     return [mrr for mrr, _ in sweep(rows, split)]
 
 
-def fitted_weights(results: Sequence[dict[str, list[Row]]]) -> dict[str, float]:
+def fitted_weights(results: Sequence[Forms]) -> dict[str, float]:
     """Of each searcher the weight with the highest MRR on train questions, each set of records counting alike."""
     chosen = dict(ONE_SIDED)
     for form in {form for rows in results for form in rows} - chosen.keys():
@@ -132,7 +161,7 @@ def fitted_weights(results: Sequence[dict[str, list[Row]]]) -> dict[str, float]:
     return chosen
 
 
-def lead_cost_sweep(results: Sequence[dict[str, list[Row]]]) -> dict[str, list[float]]:
+def lead_cost_sweep(results: Sequence[Forms]) -> dict[str, list[float]]:
     """The hybrid's MRR on train questions at each weight for several costs of a lead, each set counting alike."""
     found = {}
     for cost in LEAD_COSTS:
@@ -141,7 +170,7 @@ def lead_cost_sweep(results: Sequence[dict[str, list[Row]]]) -> dict[str, list[f
     return found
 
 
-def dev_table(rows: dict[str, list[Row]], weights: dict[str, float]) -> list[dict[str, object]]:
+def dev_table(rows: Forms, weights: Mapping[str, float]) -> DataFrame:
     """One line for each searcher, on dev questions."""
     draw = np.random.default_rng(_RESAMPLING)
     hybrid = _reciprocal_ranks(rows["text"], weights["text"])
@@ -165,15 +194,8 @@ def dev_table(rows: dict[str, list[Row]], weights: dict[str, float]) -> list[dic
                 "questions": len(dev),
             }
         )
-    return lines
+    return DataFrame(lines)
 
 
 def _reciprocal_ranks(rows: Sequence[Row], weight: float) -> dict[str, float]:
     return {row.question: reciprocal_rank(row.ranking(weight)) for row in rows if row.split == "dev"}
-
-
-def markdown(lines: Sequence[dict[str, object]]) -> str:
-    """Give a table as Markdown."""
-    heads = list(lines[0])
-    body = [heads, ["---"] * len(heads), *([str(value) for value in line.values()] for line in lines)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in body)

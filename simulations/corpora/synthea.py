@@ -15,6 +15,8 @@ from datetime import date
 from itertools import product
 from pathlib import Path
 
+from fedrag_flwr.records import Document
+from fedrag_flwr.sources import Reading
 from fedrag_flwr.sources.graph.mapping import GraphMapping, LabelMapping
 from fedrag_flwr.sources.sql.mapping import JoinMapping, RecordMapping, SqlMapping
 
@@ -58,6 +60,22 @@ class RecordQuestion:
     told: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Documents as a source."""
+
+    documents: tuple[Document, ...]
+    id: str = "listed"
+
+    def stamp(self) -> str:
+        """They never change."""
+        return self.id
+
+    def read(self) -> Reading:
+        """Give them."""
+        return Reading(self.documents, ())
+
+
 def read_synthea(archive: Path) -> dict[str, list[dict[str, str]]]:
     """Read the tables that are used; Synthea's digits behind names go, for they would make every name one of a kind."""
     tables: dict[str, list[dict[str, str]]] = {name: [] for name in _COLUMNS}  # an archive may lack some
@@ -95,6 +113,17 @@ def questions_of(tables: Mapping[str, Sequence[Row]], each: int, seed: int) -> l
                 told = (fact, *(row[one] for one in telling))
                 made.append(RecordQuestion(f"{wording}-{kind}:{row['Id']}", wording, split, asked, told))
     return made
+
+
+def asked_rows(
+    tables: Mapping[str, list[dict[str, str]]], questions: Iterable[RecordQuestion], most: int
+) -> dict[str, list[dict[str, str]]]:
+    """All patients, and at most so many rows of each other table, those that are asked for first."""
+    asked = {question.id.partition(":")[2] for question in questions}
+    return {
+        name: sorted(rows, key=lambda row: row["Id"] not in asked)[:most] if name != "patients" else rows
+        for name, rows in tables.items()
+    }
 
 
 def write_database(tables: Mapping[str, Sequence[Row]], path: Path) -> SqlMapping:

@@ -12,8 +12,7 @@ import pytest
 from fedrag_flwr.evaluation.manifest import code_digest
 from simulations import bench_faults
 from simulations.fuzz_messages import FuzzReport, go_on
-from simulations.reporting.kept_rows import KeptRows, Row
-from simulations.reporting.row_file import RowFile, this_code
+from simulations.reporting.kept_rows import KeptRows, Row, RowFile, this_code
 
 
 def tear(path: Path) -> None:

@@ -12,7 +12,6 @@ from fedrag_flwr.sources import Source
 from fedrag_flwr.sources.graph import GraphSource
 from fedrag_flwr.sources.source_search import SearchTools
 from fedrag_flwr.sources.sql import SqlSource
-from simulations.bench_sources import kept_file, searched
 from simulations.corpora.source_rows import (
     TEXTS,
     Candidate,
@@ -21,6 +20,7 @@ from simulations.corpora.source_rows import (
     fitted_weights,
     lead_cost_sweep,
     pooled,
+    searched,
     with_derived,
 )
 from simulations.corpora.synthea import (
@@ -31,6 +31,7 @@ from simulations.corpora.synthea import (
     write_database,
     write_graph,
 )
+from simulations.reporting.kept_rows import RowFile
 from tests.strategies.federation import small_models
 
 TABLES = {
@@ -100,23 +101,22 @@ def test_a_ranking_holds_each_record_once_by_its_best_score() -> None:
     assert row.ranking(0.0) == [True, True]
 
 
-def test_rows_of_another_seed_are_not_read_and_a_torn_one_is_searched_again(tmp_path: Path) -> None:
+def test_a_row_that_a_killed_run_left_torn_is_searched_again(tmp_path: Path) -> None:
     asked: list[str] = []
 
     def search(question: RecordQuestion) -> list[Candidate]:
         asked.append(question.id)
         return [Candidate("r", True, 0.25, 0.5)]
 
+    kept = RowFile(tmp_path / "rows.jsonl", "me")
     questions = [RecordQuestion(name, "plain", "dev", "Who?", ("Varro",)) for name in ("a", "b")]
-    first = searched(kept_file(tmp_path, 7, "medquad-text"), questions[:1], search)
+    first = searched(kept, questions[:1], search)
     assert [row.candidates for row in first] == [(Candidate("r", True, 0.25, 0.5),)]
-    with kept_file(tmp_path, 7, "medquad-text").path.open("a", encoding="utf-8") as torn:
+    with kept.path.open("a", encoding="utf-8") as torn:
         torn.write('{"question": "b", "spl')
     asked.clear()
-    assert searched(kept_file(tmp_path, 7, "medquad-text"), questions, search)[:1] == first
+    assert searched(kept, questions, search)[:1] == first
     assert set(asked) == {"b"}
-    searched(kept_file(tmp_path, 8, "medquad-text"), questions, search)
-    assert set(asked) == {"a", "b"}
 
 
 def text_rows(split: str, right: str) -> dict[str, list[Row]]:
@@ -145,9 +145,9 @@ def test_what_follows_from_rows_of_three_searches() -> None:
     assert weights["dense"] == 0.0
     assert weights["held"] == weights["tfidf"] == 1.0
     both = pooled({"one": rows, "two": with_derived(text_rows("dev", "b"), lead_cost=10.0)})
-    assert [line["questions"] for line in dev_table(both, weights)] == [2] * len(TEXTS)
-    by_label = {line["source"]: line["MRR"] for line in dev_table(both, weights)}
-    assert str(by_label["text: BM25"]).startswith("75.0 ")
+    table = dev_table(both, weights).set_index("source")
+    assert list(table["questions"]) == [2] * len(TEXTS)
+    assert str(table.loc["text: BM25", "MRR"]).startswith("75.0 ")
 
 
 def test_cells_hold_single_blanks_as_sources_give_them(tmp_path: Path) -> None:

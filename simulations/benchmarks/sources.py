@@ -1,0 +1,314 @@
+"""How well do text, SQL and graph sources find and tell what answers a question (HyFedRAG tables 1 and 2, fig. 7)?
+
+*search*: MedQuAD's answers as text, by their own questions; Synthea's tables as text, as an SQLite database and as a
+Ladybug graph, by questions that exactly one record answers. A hit counts if its text states subject, thing and answer.
+Every searcher weighs two scores; the weight is chosen by MRR on train questions, all else is reported on dev questions.
+*answers*: the demo's documents at three devices, one with text, one with a database, one with a graph; `hybrid-fusion`
+asks twice, and the second time the caches answer.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import typer
+from pandas import DataFrame, concat
+
+from client_app.app import app
+from fedrag_flwr.demo import CORPUS, QUESTIONS
+from fedrag_flwr.evaluation.gold import GoldQuestion, read_gold
+from fedrag_flwr.evaluation.metrics import judge_all
+from fedrag_flwr.loaded_models import Models, load_models
+from fedrag_flwr.local_grid import LocalGrid
+from fedrag_flwr.models.encoder import LateInteractionReranker
+from fedrag_flwr.records import Document, Passage, Question
+from fedrag_flwr.retrieval import Bm25Retriever
+from fedrag_flwr.settings import Plain, Settings, fedrag_home
+from fedrag_flwr.sources import make_document
+from fedrag_flwr.sources.graph.source import GraphSearchSettings, GraphSource
+from fedrag_flwr.sources.source_search import SearchTools
+from fedrag_flwr.sources.sql.source import SqlSearchSettings, SqlSource
+from fedrag_flwr.sources.text_search import EQUATION_1, TextSearch, TextSearchSettings
+from fedrag_flwr.text import SpacyPipeline
+from server_app.run import spread
+from simulations.bench.frame import Bench
+from simulations.bench.plan import named
+from simulations.corpora.source_rows import (
+    LABELS,
+    ONE_SIDED,
+    TEXTS,
+    WEIGHTS,
+    Candidate,
+    CorpusOnce,
+    Forms,
+    Search,
+    dev_table,
+    fitted_weights,
+    lead_cost_sweep,
+    pooled,
+    searched,
+    sweep,
+    with_derived,
+)
+from simulations.corpora.synthea import (
+    WORDINGS,
+    Listed,
+    RecordQuestion,
+    asked_rows,
+    questions_of,
+    read_synthea,
+    relevant,
+    write_database,
+    write_graph,
+)
+from simulations.fixtures.demo_databases import demo_database, demo_graph
+from simulations.reporting.kept_rows import RowFile, this_code
+from strategies import ServerTools, make_strategy
+
+PARTS = ("search", "answers")
+ARCHIVES = ("synthea_112", "synthea_922_obs")
+MEDQUAD, SEED = "medquad", 7
+MEDQUAD_WORDS = 300
+DEVICES = {"text": ("missions", "launchers"), "sql": ("observatories", "people"), "graph": ("worlds",)}
+ROUNDS = ("hybrid-fusion", "hybrid-fusion", "local-rag")
+
+States = Callable[[RecordQuestion, Document], bool]
+
+
+def run(
+    bench: Bench,
+    parts: Annotated[str, typer.Option(help="search, answers: separated by commas.")] = ",".join(PARTS),
+    each: Annotated[int, typer.Option(help="Of each kind, wording and split, asked of Synthea as text.")] = 50,
+    records: Annotated[int, typer.Option(help="So many of these are asked of database and graph, too.")] = 8,
+    archives: Annotated[str, typer.Option(help="Of Synthea.")] = ",".join(ARCHIVES),
+    late: Annotated[int, typer.Option(help="MedQuAD questions of each split by late interaction.")] = 30,
+    questions: Annotated[int, typer.Option(help="Questions that the three devices are asked.")] = 24,
+) -> None:
+    """Search all sources, then let a federation of them answer."""
+    wanted = named(parts, PARTS, "part")
+    if "search" in wanted:
+        searcher = Searcher.of(bench)
+        found = {MEDQUAD: searcher.medquad(bench.sized(late, 1))}
+        for archive in named(bench.sized(archives, ARCHIVES[0]), ARCHIVES, "archive"):
+            found[archive] = searcher.synthea(archive, bench.sized(each, 1), bench.sized(records, 1))
+        tabulate(bench, found)
+    if "answers" in wanted:
+        bench.table("answers", answers(bench, bench.sized(questions, 1)), "A federation of text, database and graph.")
+
+
+# --- search -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Searcher:
+    """Searches sets of records in all forms, and keeps what was found."""
+
+    bench: Bench
+    models: Models
+    encoder: CorpusOnce
+
+    @classmethod
+    def of(cls, bench: Bench) -> Searcher:
+        """With the models of the settings."""
+        models = load_models(bench.settings.models, fedrag_home(bench.settings.home))
+        return cls(bench, models, CorpusOnce(models.encoder))
+
+    def tools(self, *, late: bool) -> SearchTools:
+        """What a source searches with."""
+        reranker = LateInteractionReranker(self.models.encoder) if late else None
+        return SearchTools(self.encoder, self.models.pipeline, reranker)
+
+    def medquad(self, late: int) -> Forms:
+        """Answers of MedQuAD as text."""
+        with gzip.open(self.bench.data() / "medquad.jsonl.gz", "rt", encoding="utf-8") as lines:
+            sheets = [json.loads(line) for line in lines]
+        told = {
+            one["qid"]: (sheet["focus"], one)
+            for sheet in sheets
+            for one in sheet["qa"]
+            if 20 <= len(one["answer"].split()) <= MEDQUAD_WORDS
+        }
+        count, asked = self.bench.sized((1_000, 600), (12, 4))
+        chosen = random.Random(SEED).sample(list(told.values()), count)
+        documents = tuple(make_document(one["qid"], focus, one["answer"]) for focus, one in chosen)
+        questions = [
+            RecordQuestion(document.id, MEDQUAD, "train" if number % 2 else "dev", one["question"], (document.id,))
+            for number, (document, (_, one)) in enumerate(zip(documents[:asked], chosen, strict=False))
+        ]
+
+        def answers_it(question: RecordQuestion, document: Document) -> bool:
+            return document.id in question.told
+
+        rows = self._text_forms(MEDQUAD, documents, questions, answers_it)
+        search = _text_search(documents, answers_it, EQUATION_1, self.tools(late=True))
+        return rows | {"eq1-late": searched(self._file(f"{MEDQUAD}-eq1-late"), questions[: 2 * late], search)}
+
+    def synthea(self, name: str, each: int, records: int) -> Forms:
+        """An archive of Synthea as text, database and graph."""
+        tables = read_synthea(self.bench.data() / f"{name}.tar.gz")
+        most = self.bench.sized(None, 8)
+        questions, fewer = (questions_of(tables, count, SEED)[:most] for count in (each, min(each, records)))
+        if self.bench.quick:
+            tables = asked_rows(tables, questions, 20)
+        out, tools = self.bench.out, self.tools(late=True)
+        sql, graph = write_database(tables, out / f"{name}.db"), write_graph(tables, out / f"{name}.lbug")
+
+        def states(question: RecordQuestion, document: Document) -> bool:
+            return relevant(question.told, f"{document.title}\n{document.text}")
+
+        forms = self._text_forms(name, SqlSource(sql, tools).read().documents, questions, states)
+        searches = {"sql": _sql_search(SqlSource(sql, tools)), "graph": _graph_search(GraphSource(graph, tools))}
+        if name == ARCHIVES[1]:
+            plain_sql, plain_graph = SqlSearchSettings(question_share=0.0), GraphSearchSettings(question_share=0.0)
+            searches["sql-entities"] = _sql_search(SqlSource(sql, tools, plain_sql))
+            searches["graph-entities"] = _graph_search(GraphSource(graph, tools, plain_graph))
+        return forms | {form: searched(self._file(f"{name}-{form}"), fewer, one) for form, one in searches.items()}
+
+    def _text_forms(
+        self, name: str, documents: Sequence[Document], questions: Sequence[RecordQuestion], states: States
+    ) -> Forms:
+        by_id = {document.id: document for document in documents}
+        bm25 = Bm25Retriever([Passage(one.id, one.id, one.title, one.text, ()) for one in documents])
+
+        def by_words(question: RecordQuestion) -> list[Candidate]:
+            ranking = bm25.rank(question.text, 20)
+            return [Candidate(p.passage_id, states(question, by_id[p.passage_id]), p.score, 0.0) for p in ranking]
+
+        tools, hybrid = self.tools(late=False), TextSearchSettings()
+        searches = {
+            "bm25": by_words,
+            "text": _text_search(documents, states, hybrid, tools),
+            "eq1": _text_search(documents, states, EQUATION_1, tools),
+        }
+        rows = {form: searched(self._file(f"{name}-{form}"), questions, one) for form, one in searches.items()}
+        return with_derived(rows, hybrid.lead_cost)
+
+    def _file(self, form: str) -> RowFile:
+        self.bench.tell(form)
+        return RowFile(self.bench.out / f"{form}.jsonl", this_code(self.encoder.id, self.bench.sized("all", "quick")))
+
+
+def _text_search(
+    documents: Sequence[Document], states: States, settings: TextSearchSettings, tools: SearchTools
+) -> Search:
+    source = TextSearch(Listed(tuple(documents)), tools, settings)
+
+    def search(question: RecordQuestion) -> list[Candidate]:
+        found = source.candidates(question.text)
+        pairs = zip(found.documents, found.lexical, found.semantic, strict=True)
+        return [Candidate(one.id, states(question, one), float(a), float(b)) for one, a, b in pairs]
+
+    return search
+
+
+def _sql_search(source: SqlSource) -> Search:
+    def search(question: RecordQuestion) -> list[Candidate]:
+        found = source.candidates(question.text)
+        return [
+            Candidate(one.document_id, relevant(question.told, f"{one.title}\n{one.text}"), float(first), float(second))
+            for one, first, second in zip(found.records, found.matched, found.semantic, strict=True)
+        ]
+
+    return search
+
+
+def _graph_search(source: GraphSource) -> Search:
+    def search(question: RecordQuestion) -> list[Candidate]:
+        found = source.candidates(question.text)
+        return [
+            Candidate(str(one.subject), relevant(question.told, one.text), float(first), float(second))
+            for one, first, second in zip(found.statements, found.matched, found.semantic, strict=True)
+        ]
+
+    return search
+
+
+def tabulate(bench: Bench, found: dict[str, Forms]) -> None:
+    """Fit the weights, and write the tables and the chart of all sets."""
+    sets = {MEDQUAD: found[MEDQUAD]}
+    for archive in found.keys() - {MEDQUAD}:
+        for wording in WORDINGS:
+            forms = found[archive].items()
+            kept = {form: [row for row in each if row.question.startswith(wording)] for form, each in forms}
+            sets[f"{archive}, {wording}"] = kept
+    sets["all, as text"] = pooled({name: {form: rows[form] for form in TEXTS} for name, rows in sets.items()})
+    weights = fitted_weights(list(found.values()))
+    tables = [dev_table(rows, weights).assign(set=name) for name, rows in sets.items()]
+    bench.table("search", concat(tables).set_index("set").reset_index(), "Dev questions.")
+    lines = {
+        f"{name}, {LABELS[form]}": [mrr for mrr, _ in sweep(rows[form], "dev")]
+        for name, rows in sets.items()
+        for form in rows
+        if form not in ONE_SIDED
+    }
+    by_weight = DataFrame(lines, index=WEIGHTS)
+    bench.table("weights", by_weight.round(4).T.rename_axis("MRR at weight").reset_index())
+    loose = f"{ARCHIVES[0]}, {WORDINGS[1]}"
+    drawn = [f"{MEDQUAD}, {LABELS['eq1']}", *(f"{loose}, {LABELS[form]}" for form in ("text", "sql", "graph"))]
+    bench.chart("weights", by_weight[[name for name in drawn if name in by_weight]], "alpha", "MRR, dev questions")
+    by_cost = DataFrame(lead_cost_sweep(list(found.values())), index=WEIGHTS)
+    bench.table("lead_cost", by_cost.T.rename_axis("MRR by cost of a lead").reset_index(), "Train questions, hybrid.")
+
+
+# --- answers ------------------------------------------------------------------------------------------
+
+
+def answers(bench: Bench, count: int) -> DataFrame:
+    """Ask three devices twice, and once at home alone; by the device at which a question is asked."""
+    settings, gold = three_devices(bench, count)
+    asked = [Question(one.question_id, one.text, one.home) for one in gold]
+    rows = []
+    for number, strategy in enumerate(bench.sized(ROUNDS, ROUNDS[:2])):
+        start, tools = time.monotonic(), ServerTools(settings)
+        nodes = [{"partition-id": place} for place in range(len(DEVICES))]
+        grid = LocalGrid(app, nodes, settings.flat(), run_id=number + 1)
+        outcome = make_strategy(strategy, settings, asked, tools).run(grid, str(number + 1))
+        tools.close()
+        bench.tell(f"{strategy}: {time.monotonic() - start:.0f} s; {dict(outcome.counts)}")
+        verdicts = judge_all(gold, outcome.answers)
+        for home in sorted({one.home for one in gold}):
+            own = [one for one in verdicts if one.gold.home == home]
+            told = [one.answer for one in own if one.answer and one.answer.text]
+            row = {"strategy": strategy, "round": 1 + (number == 1), "asked at": home, "questions": len(own)}
+            seconds = sum(answer.cost.seconds for answer in told) / max(1, len(told))
+            rows.append(row | {"answered": len(told), "right": sum(one.acc for one in own), "s each": seconds})
+        if not number:
+            for text, answer in [(one.gold.text, one.answer) for one in verdicts if one.answer][:3]:
+                bench.tell(f"{text}\n  {answer.text or 'nobody knows'}\n  {answer.report}")
+    return DataFrame(rows).round(2)
+
+
+def three_devices(bench: Bench, count: int) -> tuple[Settings, list[GoldQuestion]]:
+    """Write the devices' data; gives the settings of a run over them, and the questions with their new homes."""
+    root = bench.out / "federation"
+    shutil.rmtree(root, ignore_errors=True)
+    for device, silos in DEVICES.items():
+        for folder in ("texts", "devices"):
+            (root / folder / device).mkdir(parents=True)
+        for path in [path for silo in silos for path in sorted((CORPUS / silo).iterdir())[: bench.sized(None, 2)]]:
+            shutil.copy(path, root / "texts" / device)
+    shutil.copytree(root / "texts" / "text", root / "devices" / "text", dirs_exist_ok=True)
+    demo_database(root / "texts" / "sql", root / "devices" / "sql" / "articles.db")
+    demo_graph(root / "texts" / "graph", root / "devices" / "graph" / "worlds.lbug", SpacyPipeline())
+    home_of = {silo: device for device, silos in DEVICES.items() for silo in silos}
+    gold = [replace(one, home=home_of[one.home]) for one in read_gold(QUESTIONS) if one.split == "test"]
+    changes: dict[str, Plain] = {
+        "strategy": "hybrid-fusion",
+        "privacy.operators": "presidio",
+        "federation.devices": len(DEVICES),
+        "home": str(root / "home"),
+        "data.root": str(root / "devices"),
+    }
+    small: dict[str, Plain] = {
+        "models.generator": "smollm2-135m",
+        "hybrid.report": "extractive",
+        "inference.max-answer-tokens": 4,
+    }
+    return Settings.from_config({**changes, **bench.sized({}, small), **bench.changes}), spread(gold, count)
