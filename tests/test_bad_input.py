@@ -8,8 +8,8 @@ import pytest
 
 from fedrag_flwr import errors
 from fedrag_flwr.loaded_models import Models, load_models
-from simulations.bad_inputs import CASES
-from simulations.fixtures.bad_input_world import SETTINGS, TEXT, Bench, Case
+from simulations.benchmarks.faults import BAD_INPUTS
+from simulations.faults.bad_inputs import SETTINGS, TEXT, Case, Place
 from tests.canary_search import found_in
 
 TELLING = ["Wimmersbach", "Pollern", "spelt"]  # words of the documents, which no error may quote
@@ -21,9 +21,9 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
     return load_models(SETTINGS.models, tmp_path_factory.mktemp("models"))
 
 
-@pytest.mark.parametrize(("error", "case"), [pytest.param(error, case, id=label) for label, error, case in CASES])
+@pytest.mark.parametrize(("error", "case"), [pytest.param(*told, id=label) for label, told in BAD_INPUTS.items()])
 def test_a_bad_input_is_told_clearly(tmp_path: Path, models: Models, error: str, case: Case) -> None:
-    shown = case(Bench(tmp_path / "bench", models))
+    shown = case(Place(tmp_path / "place", models))
     assert shown.error == error
     assert error in REPORTED or issubclass(getattr(errors, error), errors.FedragError)
     assert shown.what.strip()
@@ -36,4 +36,4 @@ def test_a_bad_input_is_told_clearly(tmp_path: Path, models: Models, error: str,
 
 def test_the_documents_hold_the_words_that_are_looked_for() -> None:
     assert found_in(TEXT.encode(), TELLING) == set(TELLING)
-    assert len({label for label, _, _ in CASES}) == len(CASES) >= 20
+    assert len(BAD_INPUTS) >= 33

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.loaded_models import load_models
-from simulations.fixtures.kill_world import SETTINGS, assert_whole, build_edition, open_device
-from simulations.kill_store import kill_rounds
+from simulations.faults.moments import device_killed
+from simulations.faults.small_device import SETTINGS, assert_whole, build_edition, open_device
 
 
 @pytest.mark.slow
 def test_a_killed_device_leaves_a_whole_store_and_goes_on(tmp_path: Path) -> None:
-    report = kill_rounds(tmp_path, rounds=8, seed=3)
-    assert report.kills == 8
-    assert report.in_build >= 2
-    assert report.in_import >= 2
-    assert report.kept < 8  # some kills came before the commit
+    tally = device_killed(tmp_path, 4, np.random.default_rng(3))
+    assert tally.crashes == {}
+    assert tally.right == 8
+    assert tally.seen["in a build"] >= 2
+    assert tally.seen["in an import"] >= 1
 
 
 def _drop_a_sentence(device: EdgeDevice) -> str:

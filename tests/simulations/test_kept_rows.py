@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from fedrag_flwr.evaluation.manifest import code_digest
-from simulations import bench_faults
-from simulations.fuzz_messages import FuzzReport, go_on
 from simulations.reporting.kept_rows import KeptRows, Row, RowFile, this_code
 
 
@@ -57,31 +53,3 @@ def test_rows_name_the_code_and_what_it_used(tmp_path: Path) -> None:
     kept.add({"id": "a"}, {"id": "b"})
     assert kept.rows() == [{"id": "a"}, {"id": "b"}]
     assert RowFile(kept.path, this_code("model@2")).rows() == []
-
-
-def faults_of(out: Path) -> list[bench_faults.FaultReport]:
-    return bench_faults.run_all(out, 1, 7, "no such fault")
-
-
-def fuzz_of(out: Path) -> list[FuzzReport]:
-    return go_on(out / "reports.jsonl", {}, 5)
-
-
-Report = bench_faults.FaultReport | FuzzReport
-FAULT = bench_faults.FaultReport("the disk is full", 1, 1, {}, 0.5)
-FUZZ = FuzzReport("device", "query.answer", 5, 5, 0, {}, 0.0, 0.0, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("collect", "made_by", "report"),
-    [(faults_of, this_code("seed=7"), FAULT), (fuzz_of, this_code(), FUZZ)],
-    ids=["faults", "fuzzing"],
-)
-def test_reports_of_a_killed_run_are_read_again(
-    collect: Callable[[Path], Sequence[object]], made_by: str, report: Report, tmp_path: Path
-) -> None:
-    RowFile(tmp_path / "reports.jsonl", made_by).add(asdict(report))
-    tear(tmp_path / "reports.jsonl")
-    assert collect(tmp_path) == [report]
-    RowFile(tmp_path / "reports.jsonl", "other code").add(asdict(report))
-    assert collect(tmp_path) == [report]

@@ -1,0 +1,1 @@
+"""Faults on purpose: bad input, kills, full disks, torn files, and spoilt messages."""
