@@ -17,7 +17,7 @@ from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.records import Answer, AnswerBatch, Delta, MemoryItem, because
 from fedrag_flwr.service.config import device_config
 from fedrag_flwr.service.resident import Resident
-from simulations.page_screenshots import served
+from tests.service.page_screenshots import served
 from tests.strategies.federation import DOCUMENTS
 
 CHROMIUM = shutil.which("chromium")

@@ -1,6 +1,6 @@
 """Pictures of the page at a device, for docs/how-to/operate.md: a real service over the demo's documents.
 
-    python -m simulations.page_screenshots [--out docs/pictures] [--chromium /usr/bin/chromium]
+    python -m tests.service.page_screenshots
 
 Two devices of the demo are built under ``$FEDRAG_HOME/page-pictures``; a second call finds them, and forgets what they
 shared. One helps the other with a question that waits, and they share their memories, by the messages of a run.
@@ -8,7 +8,6 @@ shared. One helps the other with a question that waits, and they share their mem
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import threading
 import time
@@ -62,15 +61,14 @@ def device(home: Path, name: str, **own: str | bool) -> Resident:
     """A device over one folder of the demo's documents."""
     config = {"device-name": name, "data-path": str(CORPUS / name), "home": str(home), "public-names": "demo", **own}
     resident = Resident(device_config(config))
-    print(f"{name}: {tell(resident, 'train.build', BuildRequest(True), BuildReport).items} memories")
+    tell(resident, "train.build", BuildRequest(True), BuildReport)
     return resident
 
 
 def exchange(asking: Resident, helping: Resident) -> None:
     """Both devices share their memories, and the asking one takes in the other's."""
     shared = [tell(one, "query.share", ShareRequest("memories", 0), Delta) for one in (asking, helping)]
-    report = tell(asking, "query.import", shared[1], ImportReport)
-    print(f"{asking.name} took in {report.accepted} memories of {helping.name}")
+    tell(asking, "query.import", shared[1], ImportReport)
 
 
 def help_with_what_waits(asking: Resident, helping: Resident) -> None:
@@ -79,8 +77,7 @@ def help_with_what_waits(asking: Resident, helping: Resident) -> None:
     asked = tell(asking, "query.answer", AnswerRequest("assisted", waiting.questions), AnswerBatch)
     wanted = tuple(EvidenceRequest(one.question_id, one.vector, (), 4) for one in asked.open)
     given = tell(helping, "query.retrieve", RetrieveRequest(wanted, "sentences"), EvidenceBatch)
-    answered = tell(asking, "query.finish", FinishRequest(waiting.questions, given.evidence), AnswerBatch)
-    print(f"{len(waiting.questions)} waited, {len(answered.answers)} were answered")
+    tell(asking, "query.finish", FinishRequest(waiting.questions, given.evidence), AnswerBatch)
 
 
 @contextmanager
@@ -124,9 +121,7 @@ def save(page: Page, path: Path) -> None:
     """Take the picture; a larger one than belongs into a repository is an error."""
     page.wait_for_timeout(400)
     page.screenshot(path=path)
-    size = path.stat().st_size
-    print(f"{path.name}: {size:,} bytes")
-    if size > MOST_BYTES:
+    if path.stat().st_size > MOST_BYTES:
         raise SystemExit(f"{path.name} has more than {MOST_BYTES:,} bytes: take a smaller window")
 
 
@@ -154,23 +149,19 @@ def take(browser: Browser, url: str, out: Path, asking: Resident, helping: Resid
     save(phone, out / "page-phone.png")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("docs/pictures"))
-    parser.add_argument("--chromium", default=shutil.which("chromium"))
-    options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
+def main(out: Path) -> None:
+    """Make the devices, and take all pictures."""
     home = fedrag_home() / "page-pictures"
     shutil.rmtree(home / "privacy", ignore_errors=True)  # the account of the last call
     asking, helping = device(home, "missions", export="ldp", outbox=True), device(home, "launchers")
     tell(asking, "query.import", Delta(helping.name, 0, 1, (), ()), ImportReport)
     tell(asking, "query.describe", DescribeRequest(""), DeviceCard)
     with served(asking, TOKEN) as url, sync_playwright() as browsers:
-        browser = browsers.chromium.launch(executable_path=options.chromium, args=["--no-sandbox"])
-        take(browser, url, options.out, asking, helping)
+        browser = browsers.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        take(browser, url, out, asking, helping)
         browser.close()
     helping.close()
 
 
 if __name__ == "__main__":
-    main()
+    main(Path("docs/pictures"))
