@@ -62,11 +62,6 @@ class Communities:
     """Finds communities of what a question names, or of what stands beside it, and the nearest passages in them.
 
     Where a question names nothing that is known, the communities with the nearest summaries are taken.
-
-    Parameters
-    ----------
-    substrate
-        The device's documents and model.
     """
 
     def __init__(self, substrate: Substrate) -> None:
@@ -160,13 +155,7 @@ _SHARE = 0.5  # of the evidence budget that passages may take; the rest is hyper
 
 
 class Hyperedges:
-    """Ranks hyperedges by their own cosine and by the entities that they share with the question or with the nearest.
-
-    Parameters
-    ----------
-    substrate
-        The device's documents.
-    """
+    """Ranks hyperedges by their own cosine and by the entities that they share with the question or the nearest."""
 
     def __init__(self, substrate: Substrate) -> None:
         self._substrate = substrate

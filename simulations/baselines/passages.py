@@ -15,17 +15,7 @@ from simulations.baselines.substrate import Substrate
 
 
 class Ranked:
-    """Gives the passages that a retriever ranks first, as many as single-stage retrieval takes.
-
-    Parameters
-    ----------
-    substrate
-        The device's documents.
-    retriever
-        Ranks its passages.
-    construction
-        What the retriever was made with.
-    """
+    """Gives the passages that a retriever ranks first, as many as single-stage retrieval takes."""
 
     def __init__(self, substrate: Substrate, retriever: Retriever, construction: Construction | None = None) -> None:
         self._substrate = substrate
@@ -82,11 +72,6 @@ class LongUnits:
     """Retrieves the long units whose best passage is nearest, and hands on their nearest passages in reading order.
 
     A document is never parted; similar documents fill a unit up to some 1,000 words.
-
-    Parameters
-    ----------
-    substrate
-        The device's documents.
     """
 
     def __init__(self, substrate: Substrate) -> None:
@@ -137,13 +122,7 @@ def grouped(substrate: Substrate, most: int) -> list[list[int]]:
 
 
 class ClosedBook:
-    """Answers from what the model knows.
-
-    Parameters
-    ----------
-    substrate
-        Only its model is used.
-    """
+    """Answers from what the model knows."""
 
     def __init__(self, substrate: Substrate) -> None:
         self._substrate = substrate

@@ -42,11 +42,6 @@ class Steps:
 
     Each round reads its share of the evidence budget. Steps and their answers stand first among the evidence, then the
     passages of all rounds and of the question itself, in turn.
-
-    Parameters
-    ----------
-    substrate
-        The device's documents and model.
     """
 
     def __init__(self, substrate: Substrate) -> None:
@@ -94,11 +89,6 @@ class FilterRequery:
     """Asks again with the names in the sentences that come nearest to the query among what was retrieved.
 
     The original trains a labeller of words and a writer of queries; here the encoder chooses whole sentences.
-
-    Parameters
-    ----------
-    substrate
-        The device's documents.
     """
 
     def __init__(self, substrate: Substrate) -> None:

@@ -41,11 +41,6 @@ class Summarizer:
 
     The budget is `tokens_per_kilotoken` of the run's limits, over the passages' tokens as the model counts them. What
     it was not enough for is extracted: the texts nearest to their group's mean.
-
-    Parameters
-    ----------
-    substrate
-        The device's documents and model.
     """
 
     def __init__(self, substrate: Substrate) -> None:
@@ -130,13 +125,7 @@ class Node:
 
 
 class SummaryTree:
-    """Ranks passages and summaries of all layers together by cosine (the collapsed tree).
-
-    Parameters
-    ----------
-    substrate
-        The device's documents and model.
-    """
+    """Ranks passages and summaries of all layers together by cosine (the collapsed tree)."""
 
     def __init__(self, substrate: Substrate) -> None:
         self._substrate = substrate

@@ -10,14 +10,12 @@ questions: whether the answer still stands there, and how many of the names that
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,7 +33,7 @@ from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.text.base import Pipeline
 from fedrag_flwr.text.segment import under_title
 from simulations.bench.frame import Bench
-from simulations.corpora.sentences import rows_of
+from simulations.corpora.sentences import json_lines, rows_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -76,18 +74,16 @@ class Labelled:
 
 def read(path: Path, rows: int) -> Iterator[Labelled]:
     """The first rows of a file that are clean as they are; a span whose place does not hold its value is left out."""
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for _, line in zip(range(rows), lines, strict=False):
-            row = json.loads(line)
-            text: str = row["full_text"]
-            spans = ((span["start_position"], span["end_position"], span) for span in row["spans"])
-            found = [
-                (start, end, SORTS.get(span["entity_type"], span["entity_type"]))
-                for start, end, span in spans
-                if text[start:end] == span["entity_value"]
-            ]
-            if clean(text) == text:
-                yield Labelled(text, tuple(found), row["template_id"])
+    for row in islice(json_lines(path), rows):
+        text: str = row["full_text"]
+        spans = ((span["start_position"], span["end_position"], span) for span in row["spans"])
+        found = [
+            (start, end, SORTS.get(span["entity_type"], span["entity_type"]))
+            for start, end, span in spans
+            if text[start:end] == span["entity_value"]
+        ]
+        if clean(text) == text:
+            yield Labelled(text, tuple(found), row["template_id"])
 
 
 def run(

@@ -9,8 +9,6 @@ asks twice, and the second time the caches answer.
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
 import shutil
 import time
@@ -40,6 +38,7 @@ from fedrag_flwr.text import SpacyPipeline
 from server_app.run import spread
 from simulations.bench.frame import Bench
 from simulations.bench.plan import named
+from simulations.corpora.sentences import json_lines
 from simulations.corpora.source_rows import (
     LABELS,
     ONE_SIDED,
@@ -127,11 +126,9 @@ class Searcher:
 
     def medquad(self, late: int) -> Forms:
         """Answers of MedQuAD as text."""
-        with gzip.open(self.bench.data() / "medquad.jsonl.gz", "rt", encoding="utf-8") as lines:
-            sheets = [json.loads(line) for line in lines]
         told = {
             one["qid"]: (sheet["focus"], one)
-            for sheet in sheets
+            for sheet in json_lines(self.bench.data() / "medquad.jsonl.gz")
             for one in sheet["qa"]
             if 20 <= len(one["answer"].split()) <= MEDQUAD_WORDS
         }

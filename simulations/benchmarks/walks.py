@@ -28,7 +28,8 @@ from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.partition import write_documents
 from simulations.bench.frame import Bench
 from simulations.bench.plan import named
-from simulations.corpora.overlay_peers_data import PeerQuestion, Peers, read_peers
+from simulations.corpora.domain_data import DomainQuestion
+from simulations.corpora.overlay_peers_data import Peers, read_peers
 from simulations.fixtures.kept_devices import KeptDevices, notes_of
 from simulations.reporting.kept_rows import RowFile, this_code
 from strategies import ServerTools, make_strategy
@@ -123,7 +124,7 @@ class PeersOnDisk:
         return Settings.from_config({**config, **self.bench.changes, **WALKS.get(system, {})})
 
 
-def answers(world: PeersOnDisk, system: str, asked: Sequence[tuple[PeerQuestion, str]]) -> list[Row]:
+def answers(world: PeersOnDisk, system: str, asked: Sequence[tuple[DomainQuestion, str]]) -> list[Row]:
     """A system's answers; those given before are read back. Another number of questions is another draw of homes."""
     settings = world.settings(system)
     kept = kept_answers(world, system, len(asked), settings)
@@ -149,7 +150,7 @@ def kept_answers(world: PeersOnDisk, system: str, count: int, settings: Settings
 
 
 def _asked(
-    devices: KeptDevices, settings: Settings, system: str, waiting: Sequence[tuple[PeerQuestion, str]]
+    devices: KeptDevices, settings: Settings, system: str, waiting: Sequence[tuple[DomainQuestion, str]]
 ) -> Iterator[list[Row]]:
     """The answers of one round after the other."""
     nodes = [{"partition-id": n} for n in range(settings.federation.devices)]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import numpy as np
 from fedrag_flwr.records import Document
 from fedrag_flwr.sources.base import make_document
 from fedrag_flwr.sources.partition import write_documents
+from simulations.corpora.sentences import json_lines
 
 TRAIN_SHARE = 0.4
 COLLECTIONS = {
@@ -30,7 +29,7 @@ COLLECTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class DomainQuestion:
-    """A question with the device and the document that hold its answer; `choices` where it is multiple choice."""
+    """A question with the device (`domain`) and the document that hold its answer; `choices` of a multiple choice."""
 
     id: str
     text: str
@@ -96,7 +95,7 @@ def _limited(domains: Domains, most: int) -> Domains:
 def _openstax(data: Path) -> Domains:
     """Four textbooks; a document is a module, a question one of those at the end of a section."""
     modules: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for row in _rows(data / "openstax_passages.jsonl.gz"):
+    for row in json_lines(data / "openstax_passages.jsonl.gz"):
         modules[row["domain"], row["module"]].append(row)
     documents: defaultdict[str, list[Document]] = defaultdict(list)
     for (domain, module), rows in modules.items():
@@ -111,7 +110,7 @@ def _openstax(data: Path) -> Domains:
             split_of(row["id"]),
             tuple(row["choices"] or ()) if row["kind"] == "multiple_choice" else (),
         )
-        for row in _rows(data / "openstax_qa.jsonl.gz")
+        for row in json_lines(data / "openstax_qa.jsonl.gz")
     ]
     return Domains({name: tuple(found) for name, found in documents.items()}, tuple(questions))
 
@@ -120,7 +119,7 @@ def _medquad(data: Path) -> Domains:
     """Six collections; a document holds the answers about one focus, a question asks for one of them."""
     documents: defaultdict[str, list[Document]] = defaultdict(list)
     questions = []
-    for row in _rows(data / "medquad.jsonl.gz"):
+    for row in json_lines(data / "medquad.jsonl.gz"):
         if row["collection"] not in COLLECTIONS:
             continue
         device = COLLECTIONS[row["collection"]]
@@ -149,9 +148,3 @@ def split_of(question_id: str) -> str:
     """Whether a question is for fitting or for reporting, by its id alone."""
     draw = int(hashlib.sha256(question_id.encode()).hexdigest()[:8], 16) / 2**32
     return "train" if draw < TRAIN_SHARE else "dev"
-
-
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from fedrag_flwr.records import Document
 from fedrag_flwr.sources.base import make_document
-from simulations.corpora.domain_data import split_of
+from simulations.corpora.domain_data import DomainQuestion, split_of
+from simulations.corpora.sentences import json_lines
 
 PEERS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class PeerQuestion:
-    """A question, its gold answer, the peer and the document that hold it, and whether it is for fitting."""
-
-    id: str
-    text: str
-    answer: str
-    peer: str
-    document: str
-    split: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +23,9 @@ class Peers:
 
     documents: Mapping[str, tuple[Document, ...]]
     topic: Mapping[str, str]
-    questions: tuple[PeerQuestion, ...]
+    questions: tuple[DomainQuestion, ...]
 
-    def asked(self, split: str, count: int, seed: int) -> list[tuple[PeerQuestion, str]]:
+    def asked(self, split: str, count: int, seed: int) -> list[tuple[DomainQuestion, str]]:
         """So many questions of a split, drawn, each with the peer where it is asked."""
         rng = np.random.default_rng(seed)
         pool = [one for one in self.questions if one.split == split]
@@ -68,7 +54,7 @@ def read_peers(name: str, data: Path, most: int) -> Peers:
     held = {f"peer-{place:02d}": tuple(part[:most]) for place, (_, part) in enumerate(parts)}
     owner = {one.id: peer for peer, own in held.items() for one in own}
     asked = [
-        PeerQuestion(key, text, answer, owner[document], document, split_of(key))
+        DomainQuestion(key, text, answer, owner[document], document, split_of(key))
         for key, text, answer, document in questions
         if document in owner
     ]
@@ -91,7 +77,7 @@ def _medquad(data: Path) -> tuple[dict[str, list[Document]], list[Asked]]:
     """A document holds the first two answers about one focus; gold is an answer's first sentence."""
     documents: defaultdict[str, list[Document]] = defaultdict(list)
     questions: list[Asked] = []
-    for row in _rows(data / "medquad.jsonl.gz"):
+    for row in json_lines(data / "medquad.jsonl.gz"):
         name, answers = row["doc_id"].replace("/", "-"), []
         for one in row["qa"][:2]:
             words = " ".join(one["answer"].split()).split(" ")[:200]
@@ -106,7 +92,7 @@ def _huffpost(data: Path) -> tuple[dict[str, list[Document]], list[Asked]]:
     """A document says who wrote an article; the question gives its headline (DRAG 4.1)."""
     documents: defaultdict[str, list[Document]] = defaultdict(list)
     questions: list[Asked] = []
-    for place, row in enumerate(_rows(data / "huffpost_news.jsonl.gz")):
+    for place, row in enumerate(json_lines(data / "huffpost_news.jsonl.gz")):
         headline, authors = " ".join(row["headline"].split()), " ".join(row["authors"].split())
         if not headline or not authors:
             continue
@@ -115,8 +101,3 @@ def _huffpost(data: Path) -> tuple[dict[str, list[Document]], list[Asked]]:
         documents[row["category"]].append(make_document(name, headline, text))
         questions.append((name, f'Who wrote the article "{headline}"?', authors, name))
     return documents, questions
-
-
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        yield from map(json.loads, lines)

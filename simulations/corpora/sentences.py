@@ -8,7 +8,7 @@ import json
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +29,16 @@ _FEWEST_CHARACTERS = 20
 _BLOCK = 4_000  # sentences encoded and kept at once: an interrupted run goes on with the next block
 
 
+def json_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a compressed file of JSON lines."""
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
 def rows_of(path: Path, split: str, limit: int) -> Iterator[dict[str, Any]]:
     """The first rows of a split of a multi-hop file, as published; none of a setting other than ``distractor``."""
-    taken = 0
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            fields: dict[str, Any] = json.loads(line)
-            if fields["split"] != split or fields.get("setting", "distractor") != "distractor":
-                continue
-            if taken == limit:
-                return
-            taken += 1
-            yield fields
+    of_split = (row for row in json_lines(path) if row["split"] == split)
+    yield from islice((row for row in of_split if row.get("setting", "distractor") == "distractor"), limit)
 
 
 def sentences_of(documents: Iterable[Document]) -> list[str]:

@@ -61,7 +61,7 @@ def test_categories_are_cut_into_twenty_peers_and_questions_know_their_owner(tmp
     assert len(peers.documents) == PEERS
     assert {len(own) for own in peers.documents.values()} == {5}
     for one in peers.questions:
-        assert one.document in {document.id for document in peers.documents[one.peer]}
+        assert one.document in {document.id for document in peers.documents[one.domain]}
     assert len(peers.some(0.7, False, 0)) == 70
     topics = {peers.topic[peer] for peer, own in peers.documents.items() for d in own if d in peers.some(0.5, True, 0)}
     assert len(topics) == 2
