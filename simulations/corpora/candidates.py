@@ -7,7 +7,7 @@ project's home, are the first stages' rankings and the tuples; the rest takes mi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from fedrag_flwr.hypergraph import (
 )
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.models.registry import DEFAULT_ENCODER
-from fedrag_flwr.records import Document, EvidenceTuple, Passage
+from fedrag_flwr.records import EvidenceTuple, Passage
 from fedrag_flwr.retrieval import (
     Bm25Retriever,
     DenseRetriever,
@@ -43,6 +43,7 @@ from fedrag_flwr.retrieval.evidence_sources import SHARPNESS
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.text import ParseExtractor, SpacyPipeline
 from fedrag_flwr.text.pipeline import RULES_VERSION
+from simulations.corpora.retrieval_pool import extracted
 from simulations.corpora.sentences import DATASETS, rows_of
 from simulations.reporting.kept_rows import RowFile
 
@@ -165,18 +166,13 @@ class _Reader:
 
     def read(self, row: dict[str, Any]) -> _Row:
         passages = passages_of(row)
-        parsed = self._pipeline.parse(Document(one.id, one.title, one.text, "") for one in passages)
-        tuples = [
-            replace(one, passage_id=passage.id)  # a long paragraph is parsed as several passages
-            for passage, own in zip(passages, parsed, strict=True)
-            for one in self._extractor.extract(own)
-        ]
         sources: dict[str, Retriever] = {
             "BM25": Bm25Retriever(passages),
             "dense": DenseRetriever.of(passages, self._questions),
             "late interaction": LateInteractionRetriever(TokenTable.of(passages, self._questions), self._questions),
         }
         text = row["question"].strip()
+        tuples = extracted(passages, self._pipeline, self._extractor)
         return _Row(row["id"], {name: one.rank(text, len(passages)) for name, one in sources.items()}, tuples)
 
 

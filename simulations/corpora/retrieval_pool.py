@@ -112,12 +112,7 @@ def own_tuples(passages: Sequence[Passage]) -> list[EvidenceTuple]:
     with suppress(StoreCorruptError, StoreMismatchError):  # none yet, or of other rules
         return read_tuples(kept, texts, extractor=extractor.id, pipeline=pipeline.id)[0]
     start = time.perf_counter()
-    documents = [Document(passage.id, passage.title, passage.text, "") for passage in passages]
-    found = [
-        replace(one, passage_id=passage.id)  # a long passage is parsed as several
-        for passage, parsed in zip(passages, pipeline.parse(documents), strict=True)
-        for one in extractor.extract(parsed)
-    ]
+    found = extracted(passages, pipeline, extractor)
     seconds = time.perf_counter() - start
     manifest = write_tuples(kept, found, texts, extractor=extractor.id, pipeline=pipeline.id)
     print(
@@ -126,6 +121,16 @@ def own_tuples(passages: Sequence[Passage]) -> list[EvidenceTuple]:
         flush=True,
     )
     return found
+
+
+def extracted(passages: Sequence[Passage], pipeline: SpacyPipeline, extractor: ParseExtractor) -> list[EvidenceTuple]:
+    """The tuples that the parse gives for passages; a long passage is parsed as several."""
+    parsed = pipeline.parse(Document(one.id, one.title, one.text, "") for one in passages)
+    return [
+        replace(one, passage_id=passage.id)
+        for passage, own in zip(passages, parsed, strict=True)
+        for one in extractor.extract(own)
+    ]
 
 
 def token_table(passages: Sequence[Passage], questions: QuestionVectors) -> TokenTable:
