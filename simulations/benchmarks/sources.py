@@ -230,7 +230,7 @@ def _graph_search(source: GraphSource) -> Search:
 def tabulate(bench: Bench, found: dict[str, Forms]) -> None:
     """Fit the weights, and write the tables and the chart of all sets."""
     sets = {MEDQUAD: found[MEDQUAD]}
-    for archive in found.keys() - {MEDQUAD}:
+    for archive in (name for name in found if name != MEDQUAD):
         for wording in WORDINGS:
             forms = found[archive].items()
             kept = {form: [row for row in each if row.question.startswith(wording)] for form, each in forms}
