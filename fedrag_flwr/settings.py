@@ -197,7 +197,6 @@ class GateSettings(_Group):
 
     candidates: int = Field(3, ge=1, le=16)
     threshold: float = Field(-1.0, ge=-1, le=1)
-    without: Literal["nothing", "confidence", "similarity"] = "nothing"
 
 
 class RoutingSettings(_Group):
@@ -238,14 +237,13 @@ class CachingSettings(_Group):
     summaries: int = Field(2**26, ge=0, le=2**40)
     inputs: int = Field(2**26, ge=0, le=2**40)
     answers: int = Field(2**26, ge=0, le=2**40)
-    hot: int = Field(2**24, ge=0, le=2**40)
     prefetch: int = Field(0, ge=0, le=64)
 
 
 class OverlaySettings(_Group):
     """Who is whose neighbour, and how questions walk between peers (DRAG 3 and 4.1)."""
 
-    topology: Literal["barabasi-albert", "watts-strogatz", "random-regular", "measured", "edges"] = "barabasi-albert"
+    topology: Literal["barabasi-albert", "measured", "edges"] = "barabasi-albert"
     edges: str = ""
     connectivity: int = Field(4, ge=1, le=1_000)
     walk: Literal["topic", "sketch"] = "topic"

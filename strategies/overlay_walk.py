@@ -66,7 +66,6 @@ class OverlayWalk(HelpingRag):
         if self.settings.overlay.topics == LEARNT:
             self._learn_topics()
         self._nodes = sorted(self.builds, key=self._transport.name)
-        self._away: set[int] = set()
         self._lessons: defaultdict[int, list[Lesson]] = defaultdict(list)
         self._overlay = self._connected()
         if self.kind == "sketch":
@@ -76,9 +75,7 @@ class OverlayWalk(HelpingRag):
         """Walk with every open question until home takes what was found, or there is nobody left to ask."""
         overlay = self.settings.overlay
         rules = WalkRules(self.kind, overlay.max_hops, overlay.fanout)
-        for peer in sorted(self._away):
-            self._overlay.come_back(peer, overlay.connectivity, np.random.default_rng(self.settings.seed))
-        self._away.clear()
+        self._overlay.away.clear()
         peers = {self._transport.name(node_id): peer for peer, node_id in enumerate(self._nodes)}
         every = {
             name: Wanderer(asked, Walk(peers[self.questions[name].home], rules), Help(seconds=asked.seconds))
@@ -118,7 +115,7 @@ class OverlayWalk(HelpingRag):
         if overlay.topology == "measured":
             delays = {peer: self._transport.delays.get(node_id, 0.0) for peer, node_id in enumerate(self._nodes)}
             return measured_overlay(delays, overlay.connectivity, rng)
-        return make_overlay(overlay.topology, len(self._nodes), overlay.connectivity, rng)
+        return make_overlay(len(self._nodes), overlay.connectivity, rng)
 
     def _listed(self, file: Path) -> list[tuple[int, int]]:
         peers = {self._transport.name(node_id): peer for peer, node_id in enumerate(self._nodes)}
@@ -165,7 +162,7 @@ class OverlayWalk(HelpingRag):
             for name, one in list(left.items()):
                 if (visit := one.walk.next()) is None:
                     del left[name]
-                elif visit.peer in self._overlay.peers:
+                elif visit.peer not in self._overlay.away:
                     due[visit.peer][name] = visit
             if due:
                 self._round(due, going)
@@ -189,8 +186,7 @@ class OverlayWalk(HelpingRag):
         for peer, visits in due.items():
             reply = replies.get(self._nodes[peer])
             if reply is None or reply.device != self._transport.name(self._nodes[peer]):
-                self._overlay.leave(peer)
-                self._away.add(peer)
+                self._overlay.away.add(peer)
                 reply = WalkReply("", (), 0.0)
             told, worked = {one.question_id: one for one in reply.replies}, self._transport.worked(reply.seconds)
             for name, visit in visits.items():
@@ -249,7 +245,7 @@ class OverlayWalk(HelpingRag):
         outgoing = [
             Request(self._nodes[peer], WalkRequest(self.kind, (), tuple(lessons)))
             for peer, lessons in self._lessons.items()
-            if lessons and peer in self._overlay.peers
+            if lessons and peer not in self._overlay.away
         ]
         self._lessons.clear()
         self._transport.exchange(outgoing, "query.walk", WalkReply)

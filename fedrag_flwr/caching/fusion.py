@@ -21,8 +21,6 @@ _ANSWER = TypeAdapter(Answer)
 class FusionCaches:
     """Inputs and answers by question and by the versions of all devices that were asked.
 
-    An answer that is asked for again joins the hot set, which nothing pushes out while it is true.
-
     Parameters
     ----------
     folder
@@ -38,7 +36,6 @@ class FusionCaches:
         self._made_by = made_by
         self.inputs = Tier(folder / "inputs", sizes.inputs)
         self.answers = Tier(folder / "answers", sizes.answers)
-        self.hot = Tier(folder / "hot", sizes.hot, keep="first")
 
     def input(self, question: str, versions: Versions) -> tuple[EvidenceUnit, ...] | None:
         """What the model would read for a question, if it is here."""
@@ -50,16 +47,7 @@ class FusionCaches:
 
     def answer(self, question: str, versions: Versions) -> Answer | None:
         """What was answered to a question, if it is here."""
-        key = self.key(question)
-        if self.hot.holds(key, versions):
-            answer = decoded(_ANSWER, self.hot.get(key, versions))
-            if answer is not None:
-                return answer
-        found = self.answers.get(key, versions)
-        answer = decoded(_ANSWER, found)
-        if found is not None and answer is not None:
-            self.hot.put(key, found, versions)
-        return answer
+        return decoded(_ANSWER, self.answers.get(self.key(question), versions))
 
     def keep_answer(self, question: str, answer: Answer, versions: Versions) -> None:
         """Keep an answer."""
@@ -67,8 +55,7 @@ class FusionCaches:
 
     def knows(self, question: str, versions: Versions) -> bool:
         """Tell whether a question's answer is here, without counting it as used."""
-        key = self.key(question)
-        return self.hot.holds(key, versions) or self.answers.holds(key, versions)
+        return self.answers.holds(self.key(question), versions)
 
     def purge(self, versions: Versions) -> int:
         """Delete what rests on other versions of these devices; returns how many entries went."""
@@ -85,7 +72,7 @@ class FusionCaches:
 
     @property
     def _tiers(self) -> tuple[Tier, ...]:
-        return (self.inputs, self.answers, self.hot)
+        return (self.inputs, self.answers)
 
     def key(self, question: str) -> str:
         """The key of a question, however it is spaced and in whatever case."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import diskcache
 
@@ -20,10 +20,8 @@ from fedrag_flwr.sqlite_errors import TORN, own_errors
 
 T = TypeVar("T")
 Versions = Mapping[str, str]
-Keep = Literal["recent", "first"]
 
 DATABASE = "cache.db"
-_POLICIES = {"recent": "least-recently-used", "first": "none"}
 _IN_DATABASE = 2**40  # values of any size lie in the database, where deletion overwrites them
 _LOG = logging.getLogger(__name__)
 
@@ -85,9 +83,8 @@ class Tier:
     folder
         The tier's own; it is named after the folder.
     size
-        Bytes that it may take on disk; with 0 it keeps nothing, and finds nothing that was kept before.
-    keep
-        What stays when it is full: what was used recently, or what came first (a static set).
+        Bytes that it may take on disk, where what was used recently stays; with 0 it keeps nothing, and finds nothing
+        that was kept before.
 
     Raises
     ------
@@ -95,11 +92,10 @@ class Tier:
         If the file cannot be opened, though it is not torn.
     """
 
-    def __init__(self, folder: Path, size: int, keep: Keep = "recent") -> None:
+    def __init__(self, folder: Path, size: int) -> None:
         self.name = folder.name
         self._folder = folder
         self._size = size
-        self._keep = keep
         folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with own_errors(folder, DATABASE), making_in(folder.parent):
             folder.mkdir(exist_ok=True, mode=0o700)
@@ -115,7 +111,7 @@ class Tier:
             str(self._folder),
             disk=BytesDisk,
             size_limit=self._size,
-            eviction_policy=_POLICIES[self._keep],
+            eviction_policy="least-recently-used",
             statistics=1,
             tag_index=1,
             disk_min_file_size=_IN_DATABASE,
@@ -134,24 +130,12 @@ class Tier:
         return bool(self._size) and self._spared(lambda: _full(key, versions) in self._cache, False)
 
     def put(self, key: str, value: bytes, versions: Versions) -> bool:
-        """Keep a value; false where the tier is full and keeps what came first, or the disk does not take it.
-
-        What came first gives way where it was made of other devices than these: nobody finds it any more.
-        """
-
-        def full() -> bool:
-            return bool(self._cache.volume() + len(value) > self._size)
-
-        def kept() -> bool:
-            if len(value) > self._size:
-                return False
-            if self._keep == "first" and full():
-                gone = self._drop(lambda made_of: made_of.keys() != versions.keys())
-                if not gone or full():
-                    return False
-            return bool(self._cache.set(_full(key, versions), value, tag=_tag(versions), retry=True))
-
-        return self._spared(kept, False)
+        """Keep a value; false where it is larger than the tier, or the disk does not take it."""
+        if len(value) > self._size:
+            return False
+        return self._spared(
+            lambda: bool(self._cache.set(_full(key, versions), value, tag=_tag(versions), retry=True)), False
+        )
 
     def purge(self, versions: Versions) -> int:
         """Delete what was made of other versions than these; returns how many entries went.
@@ -160,10 +144,14 @@ class Tier:
         deletion, everything goes.
         """
         try:
-            return self._drop(lambda made_of: _differs(made_of, versions))
+            stale = [tag for tag in self._tags() if _differs(json.loads(tag), versions)]
+            gone = sum(int(self._cache.evict(tag, retry=True)) for tag in stale)
+            if gone:
+                self._wipe()
         except TORN:
             self._make_anew()
             return 0
+        return gone
 
     def clear(self) -> None:
         """Delete everything."""
@@ -202,14 +190,6 @@ class Tier:
         shutil.rmtree(self._folder)
         self._folder.mkdir(mode=0o700)
         return self._opened()
-
-    def _drop(self, stale: Callable[[Versions], bool]) -> int:
-        """Delete the entries of such versions, from the log too; returns how many went."""
-        tags = [tag for tag in self._tags() if stale(json.loads(tag))]
-        gone = sum(int(self._cache.evict(tag, retry=True)) for tag in tags)
-        if gone:
-            self._wipe()
-        return gone
 
     def _tags(self) -> list[str]:
         with closing(sqlite3.connect(self._folder / DATABASE)) as connection:

@@ -16,7 +16,7 @@ from fedrag_flwr.errors import WireError
 from fedrag_flwr.knowledge_graph.answers import GraphAnswers
 from fedrag_flwr.knowledge_graph.communities import CutSettings
 from fedrag_flwr.knowledge_graph.gate import ALONE, INFORMED, Gate, GateModel
-from fedrag_flwr.knowledge_graph.gate_signals import PARTS, UNKNOWN_LEAD, SignalReader
+from fedrag_flwr.knowledge_graph.gate_signals import UNKNOWN_LEAD, SignalReader
 from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph
 from fedrag_flwr.knowledge_graph.retrieval import (
     LEVELS,
@@ -261,8 +261,7 @@ class DeviceGraph:
         model = GateModel.load(INFORMED if self.known_summaries()[0] else ALONE)
         if gate.threshold >= 0:
             model = replace(model, threshold=gate.threshold)
-        model = model.without(PARTS.get(gate.without, ()))
-        signals = SignalReader(tools.encoder, tools.pipeline, heeds_silence=gate.without != "confidence")
+        signals = SignalReader(tools.encoder, tools.pipeline)
         return GraphAnswers(
             device=self.device,
             retrieve=self.retrieve,

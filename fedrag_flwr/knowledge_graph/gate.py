@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -66,13 +66,7 @@ class GateModel:
             f"{name} {getattr(signals, name):.2f}, {MEANINGS[name]}: {pushes[name]:+.2f}"
             for name in sorted(pushes, key=lambda name: (-abs(pushes[name]), name))
         ]
-        return "; ".join(told + [f"{name} left out" for name in SIGNALS if name not in pushes])
-
-    def without(self, signals: Sequence[str]) -> GateModel:
-        """The same, blind to some signals: each counts as a half, as what is unknown does."""
-        weights = dict(zip(self.signals, self.weights, strict=True))
-        held = _UNKNOWN * sum(weights.pop(name, 0.0) for name in signals)
-        return replace(self, signals=tuple(weights), weights=tuple(weights.values()), bias=self.bias + held)
+        return "; ".join(told)
 
     def save(self, path: Path) -> None:
         """Write the model as JSON."""

@@ -80,12 +80,6 @@ MEANINGS: Mapping[str, str] = {
     "coverage": "of what the question names by the evidence",
     "lead": "of home's summaries over others', from 0.50",
 }
-PARTS: Mapping[str, tuple[str, ...]] = {
-    "confidence": ("certain",),
-    "similarity": ("cosine", "jaccard", "claims"),
-    "evidence": ("supported", "nearness", "coverage"),
-    "lead": ("lead",),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +90,10 @@ class SignalReader:
     ----------
     encoder, pipeline
         The device's.
-    heeds_silence
-        Whether candidates that say nothing are set apart; else they are compared and chosen like any other.
     """
 
     encoder: Encoder
     pipeline: Pipeline
-    heeds_silence: bool = True
 
     def measure(
         self,
@@ -129,18 +120,18 @@ class SignalReader:
         signals, place
             The signals, and the place of the chosen candidate; -1 where none says anything.
         """
-        telling = [place for place, text in enumerate(candidates) if is_telling(text) or not self.heeds_silence]
+        saying = [place for place, text in enumerate(candidates) if says_something(text)]
         texts = evidence_texts(units)
         nearest = max((unit.score for unit in units), default=0.0)
-        if not telling:
+        if not saying:
             signals = Signals(0.0, 0.0, 0.0, 0.0, 0.0, _bounded(nearest), coverage(analysis.anchors, texts), lead)
             return signals, -1
-        told = [candidates[place] for place in telling]
+        told = [candidates[place] for place in saying]
         likeness = self._likeness(told)
         words = [frozenset(forms(text)) for text in told]
         claims = [self._claims(text, facts) for text, facts in zip(told, self.pipeline.facts(told), strict=True)]
         signals = Signals(
-            certain=sum(map(is_telling, candidates)) / len(candidates),
+            certain=sum(map(says_something, candidates)) / len(candidates),
             cosine=_bounded(_mean(lambda i, j: likeness[i, j], len(told))),
             jaccard=_mean(lambda i, j: _jaccard(words[i], words[j]), len(told)),
             claims=_mean(lambda i, j: _shared(claims[i], claims[j]), len(told)),
@@ -149,7 +140,7 @@ class SignalReader:
             coverage=coverage(analysis.anchors, texts),
             lead=lead,
         )
-        return signals, telling[int(np.argmax(np.round(likeness.sum(axis=1), 4)))]
+        return signals, saying[int(np.argmax(np.round(likeness.sum(axis=1), 4)))]
 
     def _likeness(self, told: Sequence[str]) -> NDArray[np.float32]:
         distinct = list(dict.fromkeys(told))
@@ -162,7 +153,7 @@ class SignalReader:
         return frozenset(anchors or forms(text))
 
 
-def is_telling(text: str) -> bool:
+def says_something(text: str) -> bool:
     """Whether an answer says something, and not that it cannot."""
     return any(char.isalnum() for char in text) and UNSURE.search(text) is None
 

@@ -3,7 +3,7 @@
 from fedrag_flwr.overlay.expertise import Expertise, LearningRules
 from fedrag_flwr.overlay.sketches import Levels, claim, gossip, levels_of, noisy_sketch, offers
 from fedrag_flwr.overlay.topics import Topics, topics_of
-from fedrag_flwr.overlay.topology import Overlay, Topology, make_overlay, measured_overlay
+from fedrag_flwr.overlay.topology import Overlay, make_overlay, measured_overlay
 from fedrag_flwr.overlay.walks import Visit, Walk, WalkCount, WalkLesson, WalkRules, run_walk
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "Levels",
     "Overlay",
     "Topics",
-    "Topology",
     "Visit",
     "Walk",
     "WalkCount",

@@ -1,4 +1,9 @@
-"""A device's part in learning topics with its peers: it gives terms of encrypted sums, and moves topics by the sums."""
+"""Topics learnt together: spherical k-means over the documents of all peers, of which only encrypted sums are seen.
+
+All begin at the public headings on which they hold most documents together. In each round every peer files its own
+documents under the nearest topic and gives for each topic first their number, then the sum of their vectors; what
+peers give is added up, and each topic moves to the mean direction of its documents.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +21,93 @@ from fedrag_flwr.errors import CipherError, SettingError, WireError
 from fedrag_flwr.exchange.sums import GroupSums
 from fedrag_flwr.overlay import Topics
 from fedrag_flwr.overlay.device_sketches import DeviceSketches, document_vectors
-from fedrag_flwr.overlay.learning import first_centroids, moved, topic_counts, topic_sums
 from fedrag_flwr.overlay.sketches import counts_of
 from fedrag_flwr.privacy.ckks.sums import STEP
 from fedrag_flwr.records import TopicRequest, TopicUpdate
 
 _LOG = logging.getLogger(__name__)
-_DRAFT, _KEPT = "draft", "kept"
+_GOING, _KEPT = "going", "kept"
 Values = NDArray[np.float64]
+FEWEST = 8  # documents of all peers from which a topic moves: with fewer its sum could tell a single one
+_ROUNDING = 1.01  # a sum of unit vectors is no longer than they are many, but for what rounding adds
+_SHORTEST = 1e-6  # sum that still has a direction
+Floats = NDArray[np.float32]
+
+
+def first_centroids(headings: Floats, held: Values, count: int) -> Floats:
+    """The headings on which most documents are held, shape (count, dimension).
+
+    Parameters
+    ----------
+    headings
+        Shape (headings, dimension), unit rows.
+    held
+        How many documents all peers hold on each, shape (headings,).
+    count
+        How many to take.
+    """
+    return headings[np.argsort(-held, kind="stable")[:count]]
+
+
+def topic_counts(documents: Floats, centroids: Floats) -> Values:
+    """What a peer gives first: how many of its documents are nearest to each topic, shape (topics,).
+
+    Parameters
+    ----------
+    documents
+        Shape (n, dimension), unit rows: whatever its length, a document counts once.
+    centroids
+        Shape (topics, dimension), unit rows.
+    """
+    return np.bincount(_nearest(documents, centroids), minlength=len(centroids)).astype(np.float64)
+
+
+def topic_sums(documents: Floats, centroids: Floats, counts: Values) -> Values:
+    """What a peer gives then: the sum of its documents' vectors for each topic, shape (topics, dimension).
+
+    Of topics under which all peers together have fewer than `FEWEST` documents it gives nothing: whoever reads the sum
+    would read single documents.
+
+    Parameters
+    ----------
+    documents, centroids
+        As for `topic_counts`.
+    counts
+        What all peers gave first, added up.
+    """
+    sums = np.zeros(centroids.shape)
+    np.add.at(sums, _nearest(documents, centroids), documents)
+    return np.where((counts >= FEWEST)[:, None], sums, 0.0)
+
+
+def moved(centroids: Floats, counts: Values, sums: Values, noise: float = 0.0) -> Floats:
+    """Topics after a round, shape (topics, dimension).
+
+    One stays where it was whose documents are fewer than `FEWEST`, or whose sum is longer than they are many, which no
+    honest peers make up together.
+
+    Parameters
+    ----------
+    centroids
+        Where they were, unit rows.
+    counts, sums
+        What all peers gave, added up.
+    noise
+        Standard deviation of the noise in each of these numbers.
+    """
+    lengths = np.linalg.norm(sums, axis=1)
+    most = _ROUNDING * counts + 4 * noise * np.sqrt(sums.shape[1])
+    moves = (counts >= FEWEST) & (lengths <= most) & (lengths > _SHORTEST)
+    directions = sums / np.maximum(lengths, _SHORTEST)[:, None]
+    return np.where(moves[:, None], directions, centroids).astype(np.float32)
+
+
+def _nearest(documents: Floats, centroids: Floats) -> NDArray[np.intp]:
+    return np.asarray((documents @ centroids.T).argmax(axis=1))
 
 
 @dataclass(frozen=True, slots=True)
-class _Draft:
+class _Step:
     """What a device knows at a step: where topics are, shape (topics, dimension), and how many documents each has."""
 
     name: str  # stands for all sums that led here
@@ -78,27 +158,27 @@ class TopicLearner:
             return self._told(self._noted(_KEPT))
         if request.stage == "sketch":
             nowhere = np.zeros((0, self._dimension), dtype=np.float32)
-            self._note(_DRAFT, _Draft(self._start(), 0, nowhere, np.zeros(0)))
+            self._note(_GOING, _Step(self._start(), 0, nowhere, np.zeros(0)))
             held = counts_of(self.sketches.own())
             term = self.sums.give(request.step, request.server, held, run)  # its noise was drawn when it was made
             return TopicUpdate(self.sketches.device, "", term)
-        draft = self._next(request, run)
+        state = self._next(request, run)
         if request.stage == "keep":
-            self._note(_KEPT, draft)
-            return self._told(draft)
+            self._note(_KEPT, state)
+            return self._told(state)
         documents = document_vectors(self.sketches.store, self._dimension)
         if request.stage == "count":
-            given = topic_counts(documents, draft.centroids)
+            given = topic_counts(documents, state.centroids)
         else:
-            given = topic_sums(documents, draft.centroids, draft.counts).ravel()
+            given = topic_sums(documents, state.centroids, state.counts).ravel()
         noise = self.sketches.settings.overlay.learning_noise
         return TopicUpdate(self.sketches.device, "", self.sums.give(request.step, request.server, given, run, noise))
 
     # --- parts ------------------------------------------------------------------------------------
 
-    def _next(self, request: TopicRequest, run: str) -> _Draft:
+    def _next(self, request: TopicRequest, run: str) -> _Step:
         """What is known at a step: topics moved by the sums of the step before, or how many documents each has."""
-        before = self._noted(_DRAFT)
+        before = self._noted(_GOING)
         if before is None or before.number not in (request.number - 1, request.number):
             raise WireError("this device has missed a step of learning topics", where="TopicRequest")
         if before.number == request.number:  # the message came again
@@ -116,7 +196,7 @@ class TopicLearner:
             centroids = moved(centroids, before.counts, total, noise)
         told = np.rint(total / STEP).astype("<i8").tobytes()  # equal at all devices, unlike the last bits of vectors
         name = hashlib.sha256(f"{before.name}|".encode() + told).hexdigest()[:16]
-        return self._note(_DRAFT, _Draft(name, request.number, centroids, counts))
+        return self._note(_GOING, _Step(name, request.number, centroids, counts))
 
     def _total(self, request: TopicRequest, shape: tuple[int, ...], run: str) -> Values:
         """The sum of the step before; zeros, by which nothing moves, where there is none or one that nobody can read.
@@ -130,22 +210,22 @@ class TopicLearner:
                 _LOG.warning("topics stay where they are: %s", error)
         return np.zeros(shape)
 
-    def _note(self, what: str, draft: _Draft) -> _Draft:
-        body = {"from": self._start(), "name": draft.name, "number": draft.number, "counts": draft.counts.tolist()}
-        vectors = np.ascontiguousarray(draft.centroids, dtype="<f4").tobytes()
+    def _note(self, what: str, state: _Step) -> _Step:
+        body = {"from": self._start(), "name": state.name, "number": state.number, "counts": state.counts.tolist()}
+        vectors = np.ascontiguousarray(state.centroids, dtype="<f4").tobytes()
         self.sketches.notes.put("topics", {what: body | {"centroids": base64.b64encode(vectors).decode()}})
-        return draft
+        return state
 
-    def _noted(self, what: str) -> _Draft | None:
+    def _noted(self, what: str) -> _Step | None:
         """What was noted, if it was learnt from the same headings, and as many topics as are asked for now."""
         body: Any = self.sketches.notes.get("topics", what)
         if body is None or body["from"] != self._start():
             return None
         vectors = np.frombuffer(base64.b64decode(body["centroids"]), dtype="<f4").reshape(-1, self._dimension)
-        return _Draft(body["name"], body["number"], vectors.astype(np.float32), np.array(body["counts"], dtype=float))
+        return _Step(body["name"], body["number"], vectors.astype(np.float32), np.array(body["counts"], dtype=float))
 
-    def _told(self, draft: _Draft | None) -> TopicUpdate:
-        return TopicUpdate(self.sketches.device, draft.name if draft else "")
+    def _told(self, state: _Step | None) -> TopicUpdate:
+        return TopicUpdate(self.sketches.device, state.name if state else "")
 
     def _start(self) -> str:
         """Stands for what learning begins with: the headings, and how many topics are to come of them."""

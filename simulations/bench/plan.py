@@ -108,7 +108,7 @@ class BenchPlan:
             "models.generation-cache": False,
             "fedrag.cache": False,
             "overlay.cache-similarity": 1.1,
-            **dict.fromkeys(("caching.summaries", "caching.inputs", "caching.answers", "caching.hot"), 0),
+            **dict.fromkeys(("caching.summaries", "caching.inputs", "caching.answers"), 0),
             "hybrid.report": "none",
             "privacy.export": "none",
             "privacy.public-names": "",

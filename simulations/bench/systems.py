@@ -222,8 +222,6 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Plain]]] = {
     "fedrag-no-shared-memory": ("fedrag", {"fedrag.bank": False}),
     "fedrag-no-owners": ("fedrag", {"fedrag.owners": False}),
     "fedrag-no-summaries": ("fedrag", {"fedrag.summaries": False}),
-    "summary-routing-no-confidence": ("summary-routing", {"gate.without": "confidence"}),
-    "summary-routing-no-similarity": ("summary-routing", {"gate.without": "similarity"}),
     "summary-routing-one-candidate": ("summary-routing", {"gate.candidates": 1}),
     "summary-routing-no-graph": ("summary-routing", {"graph.retrieval": "chunks"}),
 }

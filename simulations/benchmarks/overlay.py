@@ -19,8 +19,8 @@ import typer
 from numpy.typing import NDArray
 
 from fedrag_flwr.overlay import LearningRules, Topics, WalkRules, gossip, make_overlay, noisy_sketch
-from fedrag_flwr.overlay.learning import Floats, Values, first_centroids, moved, topic_counts, topic_sums
 from fedrag_flwr.overlay.sketches import counts_of
+from fedrag_flwr.overlay.topic_sums import Floats, Values, first_centroids, moved, topic_counts, topic_sums
 from fedrag_flwr.records import WalkKind
 from simulations.bench.frame import Bench
 from simulations.bench.plan import named
@@ -332,7 +332,7 @@ def grown(kind: WalkKind, peers: int, world: Knowledge, epsilon: float) -> Row:
     """One network: means, seconds of drawing and gossip and of a question, and this process' peak memory so far."""
     rng = np.random.default_rng(peers)
     start = time.process_time()
-    overlay = make_overlay("barabasi-albert", peers, 4, rng)
+    overlay = make_overlay(peers, 4, rng)
     holds, able = holdings(peers, world, rng)
     told = ()
     if kind == "sketch":

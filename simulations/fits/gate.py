@@ -15,12 +15,18 @@ import typer
 
 from fedrag_flwr.evaluation.metrics import RiskCoverage, risk_coverage
 from fedrag_flwr.knowledge_graph.gate import ALONE, INFORMED, GateModel, fit_gate
-from fedrag_flwr.knowledge_graph.gate_signals import PARTS, SIGNALS, Signals
+from fedrag_flwr.knowledge_graph.gate_signals import SIGNALS, Signals
 from simulations.bench.frame import Bench
 from simulations.corpora.domain_devices import DomainDevices, as_asked, build
 
 FOLDS, SEED = 5, 7
 COVERAGES = tuple(round(0.02 * step, 2) for step in range(1, 51))  # at which the risk is drawn
+KINDS = {
+    "confidence": ("certain",),
+    "similarity": ("cosine", "jaccard", "claims"),
+    "evidence": ("supported", "nearness", "coverage"),
+    "lead": ("lead",),
+}
 PAPER = "the paper's: confidence and similarity"
 DRAWN = ("all", "without evidence", "without lead", PAPER)
 
@@ -49,9 +55,9 @@ def run(
     build(made, bench.tell)
     rows = measure(bench, made, bench.sized(home, 2), bench.sized(foreign, 1))
     variants = {"all": SIGNALS} | {
-        f"without {part}": tuple(name for name in SIGNALS if name not in names) for part, names in PARTS.items()
+        f"without {kind}": tuple(name for name in SIGNALS if name not in names) for kind, names in KINDS.items()
     }
-    variants[PAPER] = (*PARTS["confidence"], *PARTS["similarity"])
+    variants[PAPER] = (*KINDS["confidence"], *KINDS["similarity"])
     judged = {name: assess(rows, signals, least_sent) for name, signals in variants.items()}
     bench.table("gate", DataFrame([{"signals": name, **one} for name, (one, _) in judged.items()]))
     curves = {name.partition(":")[0]: [100 * judged[name][1].at(share) for share in COVERAGES] for name in DRAWN}

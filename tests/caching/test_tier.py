@@ -123,27 +123,6 @@ def test_a_full_tier_keeps_what_was_used_recently(tmp_path: Path) -> None:
     assert not tier.holds("k1", OLD)
 
 
-def test_a_static_tier_keeps_what_came_first(tmp_path: Path) -> None:
-    tier = Tier(tmp_path / "hot", 100_000, keep="first")
-    taken = [tier.put(f"k{number}", bytes(5_000), OLD) for number in range(40)]
-    assert taken[0]
-    assert not taken[-1]
-    assert tier.holds("k0", OLD)
-
-
-@pytest.mark.parametrize("present", [{"ward": "1"}, {**OLD, "clinic": "1"}, {"ward": "1", "clinic": "1"}])
-def test_a_full_static_tier_gives_way_to_the_devices_of_now(tmp_path: Path, present: dict[str, str]) -> None:
-    tier = Tier(tmp_path / "hot", 100_000, keep="first")
-    while tier.put(secrets.token_hex(8), bytes(5_000), OLD):
-        pass
-    assert tier.purge(present) == 0
-    assert tier.put("k0", bytes(5_000), present)
-    assert tier.stats().entries == 1
-    while tier.put(secrets.token_hex(8), bytes(5_000), present):
-        pass
-    assert tier.holds("k0", present)
-
-
 def test_what_is_larger_than_the_tier_is_not_kept(tier: Tier) -> None:
     assert not tier.put("k", bytes(2 * MIB), OLD)
 

@@ -16,7 +16,6 @@ from fedrag_flwr.device.edge import NAMES
 from fedrag_flwr.device.graph_builder import GraphReport
 from fedrag_flwr.device.releases import RELEASED
 from fedrag_flwr.errors import WireError
-from fedrag_flwr.knowledge_graph.gate_signals import PARTS
 from fedrag_flwr.knowledge_graph.retrieval import RetrievalSettings, VectorTable
 from fedrag_flwr.memory.store import outbox
 from fedrag_flwr.memory.store.graph_store import GraphStore
@@ -372,16 +371,6 @@ def test_the_oldest_answers_of_the_server_go(device: EdgeDevice) -> None:
     assert list(kept)[:2] == ["new", "q0"]
     assert kept["q0"].text == "no"
     assert "q1" not in kept
-
-
-@pytest.mark.parametrize("part", ["confidence", "similarity"])
-def test_a_device_s_gate_can_be_blind_to_a_part(device: EdgeDevice, tmp_path: Path, part: str) -> None:
-    whole = device.graph.answering().gate
-    with device_at(tmp_path, **{"gate.without": part}) as other:
-        gate = other.graph.answering().gate
-    assert set(whole.model.signals) - set(gate.model.signals) == set(PARTS[part])
-    assert gate.reader.heeds_silence == (part != "confidence")
-    assert whole.reader.heeds_silence
 
 
 def test_without_the_graph_passages_come_by_their_vectors_alone(device: EdgeDevice, tmp_path: Path) -> None:

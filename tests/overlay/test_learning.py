@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.overlay.learning import FEWEST, Floats, Values, first_centroids, moved, topic_counts, topic_sums
+from fedrag_flwr.overlay.topic_sums import FEWEST, Floats, Values, first_centroids, moved, topic_counts, topic_sums
 
 
 def unit(rows: np.ndarray[tuple[int, ...], np.dtype[np.floating]]) -> Floats:

@@ -34,7 +34,7 @@ def network(
 ) -> Simulator:
     rng = np.random.default_rng(seed)
     holder, topic = rng.integers(PEERS, size=TOPICS).tolist(), rng.integers(TOPICS, size=QUESTIONS).tolist()
-    overlay = make_overlay("barabasi-albert", PEERS, 3, rng)
+    overlay = make_overlay(PEERS, 3, rng)
     own = np.zeros((PEERS, TOPICS), dtype=np.uint8)
     for number, peer in enumerate(holder):
         own[peer, number] = levels_of(np.array(100.0))

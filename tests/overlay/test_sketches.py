@@ -76,7 +76,7 @@ def test_what_a_peer_holds_fades_at_each_hop_and_does_not_come_back() -> None:
 @given(st.integers(2, 20), st.integers(0, 2**16))
 def test_gossip_settles_at_the_nearest_holder(peers: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    overlay = make_overlay("barabasi-albert", peers, 2, rng)
+    overlay = make_overlay(peers, 2, rng)
     own = np.zeros((peers, 1), dtype=np.uint8)
     own[0] = 255
     told = gossip(own, [overlay.neighbours(peer) for peer in range(peers)], rounds=peers)

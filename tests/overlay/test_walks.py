@@ -125,7 +125,7 @@ def test_every_walk_ends_and_keeps_its_counts(
     kind: WalkKind, peers: int, max_hops: int, fanout: int, seed: int, holders: frozenset[int]
 ) -> None:
     rng = np.random.default_rng(seed)
-    overlay = make_overlay("barabasi-albert", peers, 3, rng)
+    overlay = make_overlay(peers, 3, rng)
     queried: list[Visit[int]] = []
 
     def knows(visit: Visit[int]) -> bool:

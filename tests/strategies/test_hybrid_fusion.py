@@ -77,7 +77,7 @@ def test_private_names_are_in_no_message_and_in_no_cache(built: Federation, tmp_
     assert not any(b"Tveit" in data for data in sent)
     assert any(b"[PERSON]" in data and b"PERSON=" in data for data in sent)  # what was removed, by type and count
     caches = [path for path, _ in find_tiers(files.root / "home")]
-    assert {path.name for path in caches} == {"summaries", "inputs", "answers", "hot"}
+    assert {path.name for path in caches} == {"summaries", "inputs", "answers"}
     assert [found for path in caches for found in found_under(path, ["Tveit"])] == []
     keys = [path for path in caches if found_under(path, ["summit"])]
     assert keys  # the caches hold what was told
@@ -256,7 +256,6 @@ def test_a_question_whose_input_a_reply_to_another_voids_is_asked_after_all(buil
     tools = ServerTools(files.settings)
     tools.__dict__["models"] = small_models()
     tools.fusion_caches.answers.clear()
-    tools.fusion_caches.hot.clear()
     strategy, grid = HybridFusion(files.settings, [HEIGHT, CLIMBER], tools), files.grid()
     strategy.prepare(grid, "1")
     (files.root / "data" / "museums" / "new.md").write_text("# New\n\nThe New Hall has nine doors.\n")

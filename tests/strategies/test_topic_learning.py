@@ -16,8 +16,8 @@ from fedrag_flwr.errors import FederationError, SettingError
 from fedrag_flwr.exchange.sums import tagged_term
 from fedrag_flwr.local_grid import LocalGrid, Plain
 from fedrag_flwr.overlay.device_sketches import document_vectors
-from fedrag_flwr.overlay.learning import Floats, first_centroids, moved, topic_counts, topic_sums
 from fedrag_flwr.overlay.sketches import counts_of
+from fedrag_flwr.overlay.topic_sums import Floats, first_centroids, moved, topic_counts, topic_sums
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.sums import COLLUSION, GroupCipher
 from fedrag_flwr.privacy.seals import SealingKey, tag
