@@ -72,8 +72,8 @@ class _Sense:
     @property
     def type(self) -> str:
         """The commonest type; a type that says more goes before a bare name or concept."""
-        telling = {name: count for name, count in self.types.items() if name not in (NAME, CONCEPT)}
-        return _commonest(telling or self.types)
+        typed = {name: count for name, count in self.types.items() if name not in (NAME, CONCEPT)}
+        return _commonest(typed or self.types)
 
     def take_variant(self, other: _Sense) -> None:
         """Take a short form in, by which nothing is called."""

@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Literal, Protocol
 
 from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph, Relation
@@ -269,21 +270,13 @@ class _Copied:
         return self.share(text) > most or len(text) > _MOST_CHARACTERS
 
     def longest(self, text: str) -> int:
-        words = _words(text)
-        return max((_common_run(words, source) for source in self._sources), default=0)
-
-
-def _common_run(one: Sequence[str], other: Sequence[str]) -> int:
-    """The longest run of words that stands in both."""
-    best, before = 0, [0] * (len(other) + 1)
-    for word in one:
-        now = [0] * (len(other) + 1)
-        for place, told in enumerate(other, 1):
-            if told == word:
-                now[place] = before[place - 1] + 1
-                best = max(best, now[place])
-        before = now
-    return best
+        matcher = SequenceMatcher(None, autojunk=False)
+        matcher.set_seq2(_words(text))
+        found = 0
+        for source in self._sources:
+            matcher.set_seq1(source)
+            found = max(found, matcher.find_longest_match().size)
+        return found
 
 
 def _words(text: str) -> list[str]:

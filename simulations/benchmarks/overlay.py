@@ -81,10 +81,10 @@ def walks(bench: Bench) -> None:
     """All walks at all sizes (table 1, figure 3), and how a topic walk shortens with questions (figure 4)."""
     from pandas import DataFrame, Index
 
-    world, kept, rows = _peers(bench), bench.rows("walks"), []
+    mmlu, kept, rows = _peers(bench), bench.rows("walks"), []
     for peers in bench.sized(SIZES, (20,)):
         found: list[Row] = [
-            {"peers": peers, "walk": kind, **kept.row(f"{kind} {peers}", lambda k=kind, n=peers: measured(world, k, n))}  # type: ignore[misc]
+            {"peers": peers, "walk": kind, **kept.row(f"{kind} {peers}", lambda k=kind, n=peers: measured(mmlu, k, n))}  # type: ignore[misc]
             for kind in KINDS
         ]
         rows += [{**row, "of flooding %": 100 * row["queried"] / found[-1]["queried"]} for row in found]
@@ -96,7 +96,7 @@ def walks(bench: Bench) -> None:
 
 
 def measured(
-    world: MmluPeers,
+    mmlu: MmluPeers,
     kind: WalkKind,
     peers: int,
     questions: int = QUESTIONS,
@@ -107,10 +107,10 @@ def measured(
     runs: list[list[Asked]] = []
     right = []
     for seed in seeds:
-        simulator = world.simulator(kind, peers, seed=seed, **changed)
+        simulator = mmlu.simulator(kind, peers, seed=seed, **changed)
         runs.append(ask_all(simulator, questions, seed))
         assert isinstance(simulator.knowledge, SubjectKnowledge)
-        held, subject = simulator.knowledge.of, world.rows.subject[world.chosen]
+        held, subject = simulator.knowledge.of, mmlu.rows.subject[mmlu.chosen]
         right.append(np.mean([subject[row] in held.get(one.answered_by, ()) for row, one in enumerate(runs[-1])]))
     every = Means.of([one for one_run in runs for one in one_run])
     return {
@@ -136,14 +136,14 @@ def varied(bench: Bench) -> None:
     """Noise of sketches, connectivity (figure 5) and k (figure 7), one at a time."""
     from pandas import DataFrame
 
-    world, kept, rows = _peers(bench), bench.rows("varied"), []
+    mmlu, kept, rows = _peers(bench), bench.rows("varied"), []
     for name, (kind, values) in VARIED.items():
         for value in bench.sized(values, values[:1]):
             for peers in bench.sized(FEW_SIZES, (20,)):
                 change = {name: value if name == "epsilon" else int(value)}
                 found = kept.row(
                     f"{name} {value:g} {peers}",
-                    lambda k=kind, n=peers, c=change: measured(world, k, n, LESS_QUESTIONS, SEEDS[:1], **c),  # type: ignore[misc]
+                    lambda k=kind, n=peers, c=change: measured(mmlu, k, n, LESS_QUESTIONS, SEEDS[:1], **c),  # type: ignore[misc]
                 )
                 rows.append({"varied": name, "value": value, "walk": kind, "peers": peers, **found})
     bench.table("varied", DataFrame(rows)[["varied", "value", "walk", "peers", "queried", "hits %"]].round(2))
@@ -156,25 +156,25 @@ def faults(bench: Bench) -> None:
     """Dead peers never answer; liars claim everything, in sketches too. Home sees half of their junk for what it is."""
     from pandas import DataFrame
 
-    world, kept, rows = _peers(bench), bench.rows("faults"), []
+    mmlu, kept, rows = _peers(bench), bench.rows("faults"), []
     for dead, liars in bench.sized(FAULTS, FAULTS[-1:]):
         for kind in ("topic", "sketch", "flooding"):
             for reputation in (True, False) if kind != "flooding" and (dead or liars) else (True,):
                 found = kept.row(
                     f"{kind} dead={dead} liars={liars} reputation={reputation}",
-                    lambda k=kind, d=dead, n=liars, r=reputation: faulty(world, k, d, n, r),  # type: ignore[misc]
+                    lambda k=kind, d=dead, n=liars, r=reputation: faulty(mmlu, k, d, n, r),  # type: ignore[misc]
                 )
                 what = {"dead %": 100 * dead, "liars %": 100 * liars, "walk": kind, "reputation": str(reputation)}
                 rows.append({**what, **found})
     bench.table("faults", DataFrame(rows).round(2))
 
 
-def faulty(world: MmluPeers, kind: WalkKind, dead: float, liars: float, reputation: bool) -> Row:
+def faulty(mmlu: MmluPeers, kind: WalkKind, dead: float, liars: float, reputation: bool) -> Row:
     """Ask 100 peers of which some are dead or liars; means over all questions, in per cent where shares."""
     draw = np.random.default_rng(11).permutation(100)
     bad = frozenset(int(peer) for peer in draw[: round(100 * (dead + liars))])
     wrong = Faults(dead=bad if dead else frozenset(), liars=bad if liars else frozenset())
-    simulator = world.simulator(kind, 100, faults=wrong, learning=LearningRules(reputation=reputation))
+    simulator = mmlu.simulator(kind, 100, faults=wrong, learning=LearningRules(reputation=reputation))
     asked = ask_all(simulator, LESS_QUESTIONS)
     assert isinstance(simulator.knowledge, SubjectKnowledge)
     honest = [subject for peer, held in simulator.knowledge.of.items() if peer not in bad for subject in held]
@@ -195,33 +195,33 @@ def stores(bench: Bench) -> None:
     """Central stores that lack a part of all rows or subjects, beside 20 peers that hold everything (figure 2)."""
     from pandas import DataFrame
 
-    world, rows, rng = _peers(bench), [], np.random.default_rng(5)
-    subject = world.rows.subject
-    order, subjects = rng.permutation(len(subject)), rng.permutation(len(world.rows.subjects))
+    mmlu, rows, rng = _peers(bench), [], np.random.default_rng(5)
+    subject = mmlu.rows.subject
+    order, subjects = rng.permutation(len(subject)), rng.permutation(len(mmlu.rows.subjects))
     for share, kind in STORES:
         if kind == "S":
             kept = np.isin(np.arange(len(subject)), order[: round(share * len(order))])
         else:
             kept = np.isin(subject, subjects[: round(share * len(subjects))])
-        rows.append({"system": f"CRAG-{share:g}{kind}", **central(world, kept)})
+        rows.append({"system": f"CRAG-{share:g}{kind}", **central(mmlu, kept)})
     for walk in KINDS:
-        found = bench.rows("walks").row(f"{walk} 20", lambda k=walk: measured(world, k, 20))  # type: ignore[misc]
+        found = bench.rows("walks").row(f"{walk} 20", lambda k=walk: measured(mmlu, k, 20))  # type: ignore[misc]
         rows.append({"system": f"{walk} walk", "hits %": found["hits %"], "right %": found["right %"]})
     bench.table("stores", DataFrame(rows).round(2))
 
 
-def central(world: MmluPeers, kept: NDArray[np.bool_]) -> Row:
+def central(mmlu: MmluPeers, kept: NDArray[np.bool_]) -> Row:
     """Hits and right hits of a central store that holds some of the rows; a hit is right where it is the row itself."""
-    known, numbers = world.rows.known[kept], np.flatnonzero(kept)
+    known, numbers = mmlu.rows.known[kept], np.flatnonzero(kept)
     hits = right = 0
-    for start in range(0, len(world.chosen), 1_000):
-        part = world.chosen[start : start + 1_000]
-        scores = world.rows.asked[part] @ known.T
+    for start in range(0, len(mmlu.chosen), 1_000):
+        part = mmlu.chosen[start : start + 1_000]
+        scores = mmlu.rows.asked[part] @ known.T
         best = scores.argmax(axis=1)
         hit = scores[np.arange(len(part)), best] >= THRESHOLD
         hits += int(hit.sum())
         right += int((hit & (numbers[best] == part)).sum())
-    return {"hits %": 100 * hits / len(world.chosen), "right %": 100 * right / len(world.chosen)}
+    return {"hits %": 100 * hits / len(mmlu.chosen), "right %": 100 * right / len(mmlu.chosen)}
 
 
 # --- topics that peers learn together -------------------------------------------------------------
@@ -231,13 +231,13 @@ def topics(bench: Bench) -> None:
     """Learnt topics beside public headings, 100 peers; sums are added in the open, as encrypted ones give the same."""
     from pandas import DataFrame
 
-    world = _peers(bench, every=5)
-    headings, subject, rows = world.topics, world.rows.subject, []
-    held = [world.rows.known[subject == one] for one in range(len(world.rows.subjects))]
-    rows.append(_walked(world, f"{len(headings)} headings", [headings] * len(SEEDS)))
+    mmlu = _peers(bench, every=5)
+    headings, subject, rows = mmlu.topics, mmlu.rows.subject, []
+    held = [mmlu.rows.known[subject == one] for one in range(len(mmlu.rows.subjects))]
+    rows.append(_walked(mmlu, f"{len(headings)} headings", [headings] * len(SEEDS)))
     for count, rounds, noise in bench.sized(LEARNT, LEARNT[1:2]):
         name = f"{count} learnt, {rounds} rounds" + (f", noise {noise}" if noise else "")
-        rows.append(_walked(world, name, [learnt(headings, held, count, rounds, noise, seed) for seed in SEEDS]))
+        rows.append(_walked(mmlu, name, [learnt(headings, held, count, rounds, noise, seed) for seed in SEEDS]))
     bench.table("topics", DataFrame(rows).round(3))
 
 
@@ -257,16 +257,16 @@ def learnt(headings: Topics, held: Sequence[Floats], count: int, rounds: int, no
     return Topics(tuple(map(str, range(count))), centroids)
 
 
-def _walked(world: MmluPeers, name: str, by_seed: Sequence[Topics]) -> Row:
-    known, row = world.rows.known, dict[str, Any](topics=name)
+def _walked(mmlu: MmluPeers, name: str, by_seed: Sequence[Topics]) -> Row:
+    known, row = mmlu.rows.known, dict[str, Any](topics=name)
     row["closeness"] = float(np.mean([(known @ one.centroids.T).max(axis=1).mean() for one in by_seed]))
     for kind in KINDS[:2]:
         asked: list[Asked] = []
         for seed, one in zip(SEEDS, by_seed, strict=True):
-            world.topics = one
+            mmlu.topics = one
             for made in ("question_topics", "counts"):
-                world.__dict__.pop(made, None)
-            asked += ask_all(world.simulator(kind, 100, seed=seed), len(world.chosen), seed)
+                mmlu.__dict__.pop(made, None)
+            asked += ask_all(mmlu.simulator(kind, 100, seed=seed), len(mmlu.chosen), seed)
         means = Means.of(asked)
         row |= {f"{kind} walk: queried": means.queried, f"{kind} walk: hits %": means.hit}
     return row
@@ -316,24 +316,24 @@ class TopicKnowledge:
         return float(self.able[peer, question % TOPICS])
 
 
-def holdings(peers: int, world: Knowledge, rng: np.random.Generator) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def holdings(peers: int, knowledge: Knowledge, rng: np.random.Generator) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Who holds documents on what, and who can answer; both of shape (peers, topics)."""
     holds, answers = np.zeros((peers, TOPICS), dtype=bool), np.zeros((peers, TOPICS), dtype=bool)
-    if world != "few":
+    if knowledge != "few":
         for peer in range(peers):
             holds[peer, rng.choice(TOPICS, EACH, replace=False)] = True
     for topic in range(TOPICS):
-        able = np.flatnonzero(holds[:, topic]) if world != "few" else np.arange(peers)
+        able = np.flatnonzero(holds[:, topic]) if knowledge != "few" else np.arange(peers)
         answers[rng.choice(able, min(FEW, len(able)), replace=False), topic] = True
-    return (answers if world == "few" else holds), (holds if world == "shared" else answers)
+    return (answers if knowledge == "few" else holds), (holds if knowledge == "shared" else answers)
 
 
-def grown(kind: WalkKind, peers: int, world: Knowledge, epsilon: float) -> Row:
+def grown(kind: WalkKind, peers: int, knowledge: Knowledge, epsilon: float) -> Row:
     """One network: means, seconds of drawing and gossip and of a question, and this process' peak memory so far."""
     rng = np.random.default_rng(peers)
     start = time.process_time()
     overlay = make_overlay(peers, 4, rng)
-    holds, able = holdings(peers, world, rng)
+    holds, able = holdings(peers, knowledge, rng)
     told = ()
     if kind == "sketch":
         own = noisy_sketch(np.where(holds, DOCUMENTS, 0), epsilon, rng)

@@ -67,12 +67,12 @@ def run(
     if peers not in THRESHOLDS:
         raise SettingError("is no set", where=peers, fix=f"choose from {', '.join(THRESHOLDS)}")
     most = bench.sized(documents, 1)
-    world = PeersOnDisk(bench, peers, most, read_peers(peers, bench.data(), most))
-    asked = world.peers.asked("dev", bench.sized(questions, 2), seed=0)
+    held = PeersOnDisk(bench, peers, most, read_peers(peers, bench.data(), most))
+    asked = held.peers.asked("dev", bench.sized(questions, 2), seed=0)
     chosen = named(bench.sized(systems, "topic-walk"), SYSTEMS)
     bench.table(
         f"walks_{peers}",
-        DataFrame([summed(system, answers(world, system, asked)) for system in chosen]),
+        DataFrame([summed(system, answers(held, system, asked)) for system in chosen]),
         f"{peers}, {len(asked)} questions",
     )
 
@@ -94,10 +94,10 @@ class PeersOnDisk:
     def folder(self, system: str) -> Path:
         """The devices' documents, written if they are not there: those of all peers, or of one central store."""
         if system in STORES:
-            root, held = self.root / system, {"centre": self.peers.some(*STORES[system], seed=3)}
+            root, own = self.root / system, {"centre": self.peers.some(*STORES[system], seed=3)}
         else:
-            root, held = self.root / "peers", {peer: list(own) for peer, own in self.peers.documents.items()}
-        for device, documents in held.items():
+            root, own = self.root / "peers", {peer: list(theirs) for peer, theirs in self.peers.documents.items()}
+        for device, documents in own.items():
             if not (root / device).is_dir():
                 write_documents(root / device, documents)
         return root
@@ -124,29 +124,29 @@ class PeersOnDisk:
         return Settings.from_config({**config, **self.bench.changes, **WALKS.get(system, {})})
 
 
-def answers(world: PeersOnDisk, system: str, asked: Sequence[tuple[DomainQuestion, str]]) -> list[Row]:
+def answers(held: PeersOnDisk, system: str, asked: Sequence[tuple[DomainQuestion, str]]) -> list[Row]:
     """A system's answers; those given before are read back. Another number of questions is another draw of homes."""
-    settings = world.settings(system)
-    kept = kept_answers(world, system, len(asked), settings)
+    settings = held.settings(system)
+    kept = kept_answers(held, system, len(asked), settings)
     known = {row["id"]: row for row in kept.rows()}
     waiting = [pair for pair in asked if pair[0].id not in known]
     if waiting:
         walker = kept.path.stem
         if not known:
-            world.forget_walks(walker)
+            held.forget_walks(walker)
         with closing(KeptDevices(walker)) as devices:
             for rows in _asked(devices, settings, system, waiting):
                 kept.add(*rows)
                 known.update({row["id"]: row for row in rows})
-                world.bench.tell(f"{system}: {len(known)} of {len(asked)}")
+                held.bench.tell(f"{system}: {len(known)} of {len(asked)}")
     return [known[one.id] for one, _ in asked]
 
 
-def kept_answers(world: PeersOnDisk, system: str, count: int, settings: Settings) -> RowFile:
+def kept_answers(held: PeersOnDisk, system: str, count: int, settings: Settings) -> RowFile:
     """A system's answers to so many questions under some settings; its walks are noted under the file's name."""
     told = hashlib.sha256(json.dumps(settings.flat(), sort_keys=True).encode()).hexdigest()[:6]
     generator_id = load_models(settings.models, fedrag_home(settings.home)).generator_id
-    return RowFile(world.root / f"answers-{system}-{count}.jsonl", this_code(generator_id, f"settings={told}"))
+    return RowFile(held.root / f"answers-{system}-{count}.jsonl", this_code(generator_id, f"settings={told}"))
 
 
 def _asked(

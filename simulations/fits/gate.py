@@ -7,14 +7,15 @@ folds; an answer at home counts as wrong if home lacks the answer's document.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
+from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.metrics import RiskCoverage, risk_coverage
-from fedrag_flwr.knowledge_graph.gate import ALONE, INFORMED, GateModel, fit_gate
+from fedrag_flwr.knowledge_graph.gate import ALONE, INFORMED, GateModel
 from fedrag_flwr.knowledge_graph.gate_signals import SIGNALS, Signals
 from simulations.bench.frame import Bench
 from simulations.corpora.domain_devices import DomainDevices, as_asked, build
@@ -119,6 +120,22 @@ def assess(
 
 
 def fitted(rows: Sequence[Measured], signals: Sequence[str], least_sent: float, on: str = "") -> GateModel:
-    """Fit a gate on measured questions."""
-    measured, at_home = [row.signals for row in rows], [row.at_home for row in rows]
-    return fit_gate(measured, at_home, signals, least_sent=least_sent, fitted_on=on)
+    """Fit weights by logistic regression; the threshold is the lowest that sends a share of what home cannot answer.
+
+    Raises
+    ------
+    SettingError
+        All questions are of one kind.
+    """
+    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped, unused-ignore]
+
+    at_home = np.array([row.at_home for row in rows])
+    if len(set(at_home.tolist())) != 2:
+        raise SettingError("the gate needs questions within and beyond home", where="gate")
+    values = np.array([row.signals.values for row in rows])[:, [SIGNALS.index(name) for name in signals]]
+    model = LogisticRegression(class_weight="balanced", max_iter=10_000).fit(values, at_home)
+    weights = tuple(round(float(weight), 4) for weight in model.coef_[0])
+    gate = GateModel(tuple(signals), weights, round(float(model.intercept_[0]), 4), 0.5, on)
+    beyond = sorted(gate.trust(row.signals) for row in rows if not row.at_home)
+    place = min(int(np.ceil(least_sent * len(beyond))), len(beyond)) - 1
+    return replace(gate, threshold=float(np.nextafter(beyond[place], 1.0)))

@@ -54,11 +54,11 @@ def test_which_sentence_a_walk_gets_does_not_follow_a_masked_name(tmp_path: Path
 
 
 def test_only_a_verdict_that_is_another_than_before_teaches(walks: DeviceWalks) -> None:
-    standings = [walks.expertise.reputation("harbours")]
+    reputations = [walks.expertise.reputation("harbours")]
     for good in (False, False, False, True, True):
         assert "harbours" in walks.feedback("q", good=good)
-        standings.append(walks.expertise.reputation("harbours"))
-    before, bad, *same, better, last = standings
+        reputations.append(walks.expertise.reputation("harbours"))
+    before, bad, *same, better, last = reputations
     assert bad < before
     assert same == [bad, bad]
     assert bad < better == last

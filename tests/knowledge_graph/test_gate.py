@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError, StoreCorruptError
-from fedrag_flwr.knowledge_graph.gate import ALONE, INFORMED, Gate, GateModel, fit_gate
+from fedrag_flwr.knowledge_graph.gate import ALONE, INFORMED, Gate, GateModel
 from fedrag_flwr.knowledge_graph.gate_signals import SIGNALS, SignalReader, Signals, says_something
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.records import EvidenceUnit
+from simulations.fits.gate import Measured, fitted
 from tests.strategies.federation import small_models as shared_models
 
 
@@ -125,37 +126,37 @@ def test_trust_grows_with_a_signal_of_positive_weight(signals: Signals, name: st
     )
 
 
-def questions(count: int) -> tuple[list[Signals], list[bool]]:
+def questions(count: int) -> list[Measured]:
     rng = np.random.default_rng(4)
     home = rng.random(count) < 0.5
     values = np.clip(rng.random((count, len(SIGNALS))) * 0.6 + 0.4 * home[:, None], 0.0, 1.0)
-    return [Signals(*row) for row in values.tolist()], [bool(one) for one in home]
+    return [Measured(bool(one), Signals(*row)) for one, row in zip(home, values.tolist(), strict=True)]
 
 
 @pytest.mark.parametrize("least_sent", [0.5, 0.9, 1.0])
 def test_the_threshold_sends_what_it_must_and_no_more(least_sent: float) -> None:
-    signals, home = questions(400)
-    model = fit_gate(signals, home, least_sent=least_sent)
-    sent = [model.trust(one) < model.threshold for one, here in zip(signals, home, strict=True) if not here]
+    rows = questions(400)
+    model = fitted(rows, SIGNALS, least_sent)
+    sent = [model.trust(one.signals) < model.threshold for one in rows if not one.at_home]
     assert least_sent <= np.mean(sent) <= least_sent + 1.5 / len(sent)
-    kept = [model.trust(one) >= model.threshold for one, here in zip(signals, home, strict=True) if here]
+    kept = [model.trust(one.signals) >= model.threshold for one in rows if one.at_home]
     assert np.mean(kept) > 0.5
 
 
 def test_an_ablation_looks_at_less(tmp_path: Path) -> None:
-    signals, home = questions(100)
-    model = fit_gate(signals, home, ("cosine", "jaccard"))
+    rows = questions(100)
+    model = fitted(rows, ("cosine", "jaccard"), 0.97)
     assert model.signals == ("cosine", "jaccard")
-    changed = dataclasses.replace(signals[0], nearness=0.0, certain=0.0)
-    assert model.trust(changed) == model.trust(signals[0])
+    changed = dataclasses.replace(rows[0].signals, nearness=0.0, certain=0.0)
+    assert model.trust(changed) == model.trust(rows[0].signals)
     model.save(tmp_path / "gate.json")
     assert GateModel.load(tmp_path / "gate.json") == model
 
 
 def test_what_cannot_be_fitted_or_read_is_refused(tmp_path: Path) -> None:
-    signals, _ = questions(10)
+    alike = [dataclasses.replace(one, at_home=True) for one in questions(10)]
     with pytest.raises(SettingError):
-        fit_gate(signals, [True] * 10)
+        fitted(alike, SIGNALS, 0.97)
     with pytest.raises(SettingError):
         GateModel(("mood",), (1.0,), 0.0, 0.5)
     (tmp_path / "torn.json").write_text('{"signals": ["cos')

@@ -51,14 +51,14 @@ def test_credit_halves_with_its_half_life() -> None:
     assert memory.credit("a", 7) == pytest.approx(0.25)
 
 
-def test_junk_costs_standing_until_nobody_asks_and_time_forgives() -> None:
+def test_junk_costs_reputation_until_nobody_asks_and_time_forgives() -> None:
     memory = Expertise[str](LearningRules(half_life=10, trusted=0.3))
     memory.learn("a", ALL, 0, "good")
-    standings = [memory.reputation("a")]
+    reputations = [memory.reputation("a")]
     for _ in range(6):
         memory.learn("a", ALL, 0, "junk")
-        standings.append(memory.reputation("a"))
-    assert standings == sorted(standings, reverse=True)
+        reputations.append(memory.reputation("a"))
+    assert reputations == sorted(reputations, reverse=True)
     assert not memory.trusts("a")
     assert memory.trusts("b")
     for _ in range(100):

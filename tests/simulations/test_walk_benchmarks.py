@@ -29,11 +29,11 @@ def test_exponents_are_those_of_the_numbers(power: float, log_power: float) -> N
     assert (by_size if power else by_log) == pytest.approx(power or log_power, abs=0.01)
 
 
-@pytest.mark.parametrize("world", get_args(Knowledge))
-def test_who_can_answer_holds_documents(world: Knowledge) -> None:
-    holds, able = holdings(1_000, world, np.random.default_rng(0))
+@pytest.mark.parametrize("knowledge", get_args(Knowledge))
+def test_who_can_answer_holds_documents(knowledge: Knowledge) -> None:
+    holds, able = holdings(1_000, knowledge, np.random.default_rng(0))
     assert not (able & ~holds).any()
-    assert set(able.sum(axis=0).tolist()) == {FEW} or world == "shared"
+    assert set(able.sum(axis=0).tolist()) == {FEW} or knowledge == "shared"
     assert able.shape == (1_000, TOPICS)
 
 
