@@ -98,13 +98,10 @@ def _unless_told(settings: Settings) -> dict[str, Plain]:
         "privacy.operators": "",
         "serving.outbox": False,
         "overlay.epsilon": min(asked.overlay.epsilon, shipped.overlay.epsilon),
-        "privacy.erasure-keep": max(told.erasure_keep, usual.erasure_keep),
         "overlay.topics": "learnt"
         if asked.overlay.topics == "learnt"
         else "shipped",  # never a file of the run's choice
         "retrieval.weights": "trained" if asked.retrieval.weights == "trained" else "shipped",
-        "serving.tries": max(asked.serving.tries, shipped.serving.tries),
-        "graph.most-copied": min(asked.graph.most_copied, shipped.graph.most_copied),
     }
 
 

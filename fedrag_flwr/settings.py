@@ -20,6 +20,62 @@ from fedrag_flwr.places import Plain as Plain
 from fedrag_flwr.places import fedrag_home as fedrag_home
 
 AUTO = "auto"  # the generator that fits the machine
+RENAMED = {  # what was once a setting, and what does the same now
+    **{f"fedrag.{part}": "fedrag.without" for part in ("bank", "owners", "summaries", "reading", "cache")},
+    **{f"caching.{tier}": "caching.bytes" for tier in ("summaries", "inputs", "answers")},
+    "overlay.edges": "overlay.topology",
+    "controller.noise": "federation.sum-noise",
+    "overlay.learning-noise": "federation.sum-noise",
+}
+FIXED: dict[str, Plain] = {  # what was once a setting, and its value now
+    "hypergraph.threshold": 0.5,
+    "hypergraph.intra-weight": 0.6,
+    "hypergraph.margin": 1.0,
+    "hypergraph.units-per-edge": 4,
+    "hypergraph.candidates": 8,
+    "hypergraph.steps": 300,
+    "hypergraph.learning-rate": 0.05,
+    "memory.top-k": 5,
+    "memory.bridges-per-item": 1,
+    "memory.fusion-near": 0.95,
+    "memory.fusion-quota": 4,
+    "memory.max-items": 1_000_000,
+    "privacy.erasure-keep": 0.5,
+    "federation.poll-seconds": 0.1,
+    "federation.retries": 3,
+    "federation.retry-seconds": 2.0,
+    "federation.most-bytes": 2**32,
+    "federation.most-pages": 256,
+    "controller.local-epochs": 4,
+    "retrieval.passages": 10,
+    "retrieval.extractor": "rules",
+    "graph.community-least": 6,
+    "graph.summaries": "extractive",
+    "graph.most-copied": 0.1,
+    "graph.vectors": "sentences",
+    "graph.retrieval": "graph",
+    "caching.hot": 0,
+    "gate.candidates": 3,
+    "gate.without": "nothing",
+    "routing.overview": 20_000,
+    "routing.most": 20_000,
+    "routing.router-threshold": "as fitted",
+    "routing.router-devices": 5,
+    "routing.router-centroids": 16,
+    "overlay.connectivity": 4,
+    "overlay.max-hops": 6,
+    "overlay.fanout": "4, of sketch walks 8",
+    "overlay.learning-rounds": 5,
+    "overlay.gossip-rounds": 4,
+    "overlay.half-life": 5000.0,
+    "overlay.reputation": True,
+    "overlay.cache-hours": 24.0,
+    "serving.poll-seconds": 10.0,
+    "serving.refresh-seconds": 900.0,
+    "serving.most": 16,
+    "serving.tries": 3,
+    "serving.retry-seconds": 300.0,
+}
 
 
 class _Group(BaseModel):
@@ -75,14 +131,7 @@ class ServerSettings(_Group):
 class HypergraphSettings(_Group):
     """Semantic hypergraph learning (FD-RAG 5.1 and C.2)."""
 
-    threshold: float = Field(0.5, gt=0, lt=1)
-    intra_weight: float = Field(0.6, ge=0, le=1)
-    margin: float = Field(1.0, gt=0, le=2)
-    units_per_edge: int = Field(4, ge=1, le=1_000)
-    candidates: int = Field(8, ge=1, le=1_000)
-    steps: int = Field(300, ge=0, le=100_000)
-    learning_rate: float = Field(0.05, ge=1e-9, le=1_000)
-    grouping: Literal["learned", "random"] = "learned"
+    grouping: Literal["learned", "k-means", "random"] = "learned"
 
 
 class MemorySettings(_Group):
@@ -92,11 +141,6 @@ class MemorySettings(_Group):
     alpha: float = Field(0.6, ge=0, le=1)
     delta: float = Field(0.56, ge=0, le=1)
     told: float = Field(0.65, ge=0, le=1)
-    top_k: int = Field(5, ge=1, le=64)
-    bridges_per_item: int = Field(1, ge=0, le=64)
-    fusion_near: float = Field(0.95, ge=0, le=1)
-    fusion_quota: int = Field(4, ge=1, le=1_000)
-    max_items: int = Field(1_000_000, ge=1)
 
 
 class InferenceSettings(_Group):
@@ -131,7 +175,6 @@ class PrivacySettings(_Group):
     answers: Literal["all", "waiting"] = "all"
     lookup: bool = True
     operators: str = ""
-    erasure_keep: float = Field(0.5, ge=0, le=1)
 
     @property
     def further(self) -> tuple[str, ...]:
@@ -144,58 +187,35 @@ class FederationSettings(_Group):
 
     devices: int = Field(5, ge=1, le=100_000)
     round_timeout: float = Field(900.0, gt=0, le=1e6)
-    poll_seconds: float = Field(0.1, gt=0, le=60)
     quorum: float = Field(0.5, ge=0, le=1)
-    retries: int = Field(3, ge=0, le=100)
-    retry_seconds: float = Field(2.0, gt=0, le=3600)
-    most_bytes: int = Field(2**32, ge=2**20, le=2**50)
     page_bytes: int = Field(2**25, ge=2**10, le=2**25)
-    most_pages: int = Field(256, ge=1, le=100_000)
+    sum_noise: float = Field(0.0, ge=0, le=1e6)
 
 
 class ControllerSettings(_Group):
-    """Training of the controller by federated averaging (HKVM-RAG IV-F; epochs are rounds times local epochs)."""
+    """Training of the controller by federated averaging (HKVM-RAG IV-F)."""
 
     rounds: int = Field(20, ge=1, le=10_000)
-    local_epochs: int = Field(4, ge=1, le=10_000)
-    noise: float = Field(0.0, ge=0, le=1e6)
 
 
 class RetrievalSettings(_Group):
     """Which passages the Cognizer takes its evidence from (HKVM-RAG IV-F)."""
 
     order: Literal["similarity", "late-interaction", "controller"] = "controller"
-    passages: int = Field(10, ge=1, le=64)
     weights: str = "shipped"
-    extractor: Literal["rules", "model"] = "rules"
 
 
 class GraphSettings(_Group):
     """The knowledge graph, its communities, and what of them others see (DGRAG 3.2)."""
 
     community_most: int = Field(60, ge=1, le=10_000)
-    community_least: int = Field(6, ge=1, le=10_000, validate_default=True)  # the other may have come below it
-    summaries: Literal["extractive", "model"] = "extractive"
     detail: Literal["full", "erased"] = "full"
-    most_copied: float = Field(0.1, ge=0, le=1)
     share: Literal["text", "vector", "sealed"] = "text"
-    vectors: Literal["sentences", "summary"] = "sentences"
-    retrieval: Literal["graph", "chunks"] = "graph"
-
-    @field_validator("community_least")
-    @classmethod
-    def _within(cls, least: int, info: ValidationInfo) -> int:
-        """Where most is the smaller, no community is large enough and none small enough."""
-        most = info.data.get("community_most", least)  # absent where it is wrong itself
-        if least > most:
-            raise PydanticCustomError("needs", "it may be at most 'graph.community-most' = {most}", {"most": most})
-        return least
 
 
 class GateSettings(_Group):
-    """Candidates at home, and the trust from which one of them is given (DGRAG 3.3 step 5)."""
+    """The confidence from which an answer of home's own is given (DGRAG 3.3 step 5)."""
 
-    candidates: int = Field(3, ge=1, le=16)
     threshold: float = Field(-1.0, ge=-1, le=1)
 
 
@@ -204,24 +224,33 @@ class RoutingSettings(_Group):
 
     summaries: int = Field(3, ge=1, le=1_000)
     devices: int = Field(1, ge=1, le=1_000)
-    overview: int = Field(20_000, ge=0, le=80_000)
-    most: int = Field(20_000, ge=1, le=1_000_000)
     answers_at: Literal["home", "server"] = "home"
     precision: Literal["float16", "int8"] = "float16"
     quota: int = Field(50, ge=0, le=1_000_000)
-    router_threshold: float = Field(-1.0, ge=-1, le=1)
-    router_devices: int = Field(5, ge=1, le=1_000)
-    router_centroids: int = Field(16, ge=1, le=16)
+
+
+FEDRAG_PARTS = ("memories", "owners", "summaries", "reading", "cache")
 
 
 class FedRagSettings(_Group):
-    """The parts of `fedrag`, each of which can be left out."""
+    """Which parts of `fedrag` are left out."""
 
-    bank: bool = True
-    owners: bool = True
-    summaries: bool = True
-    reading: bool = True
-    cache: bool = True
+    without: str = ""
+
+    @field_validator("without")
+    @classmethod
+    def _known(cls, without: str) -> str:
+        if not _listed(without) <= set(FEDRAG_PARTS):
+            raise PydanticCustomError("needs", "the parts are {known}", {"known": ", ".join(FEDRAG_PARTS)})
+        return without
+
+    def has(self, part: str) -> bool:
+        """Tell whether a part, one of `FEDRAG_PARTS`, is there."""
+        return part not in _listed(self.without)
+
+
+def _listed(told: str) -> set[str]:
+    return {name for name in map(str.strip, told.split(",")) if name}
 
 
 class HybridSettings(_Group):
@@ -232,35 +261,23 @@ class HybridSettings(_Group):
 
 
 class CachingSettings(_Group):
-    """Sizes of the three tiers in bytes, 0 to keep nothing there, and how much is fetched ahead (HyFedRAG 3.1)."""
+    """Bytes of each of the three tiers, 0 to keep nothing, and how much is fetched ahead (HyFedRAG 3.1)."""
 
-    summaries: int = Field(2**26, ge=0, le=2**40)
-    inputs: int = Field(2**26, ge=0, le=2**40)
-    answers: int = Field(2**26, ge=0, le=2**40)
+    bytes: int = Field(2**26, ge=0, le=2**40)
     prefetch: int = Field(0, ge=0, le=64)
 
 
 class OverlaySettings(_Group):
     """Who is whose neighbour, and how questions walk between peers (DRAG 3 and 4.1)."""
 
-    topology: Literal["barabasi-albert", "measured", "edges"] = "barabasi-albert"
-    edges: str = ""
-    connectivity: int = Field(4, ge=1, le=1_000)
+    topology: str = "barabasi-albert"
     walk: Literal["topic", "sketch"] = "topic"
-    max_hops: int = Field(6, ge=1, le=100)
-    fanout: int = Field(4, ge=1, le=1_000)
     threshold: float = Field(0.65, ge=-1, le=1)
     topics: str = "shipped"
     topics_by: Literal["encoder", "model"] = "encoder"
     learnt_topics: int = Field(32, ge=2, le=200)
-    learning_rounds: int = Field(5, ge=1, le=100)
-    learning_noise: float = Field(0.0, ge=0, le=1e3)
     epsilon: float = Field(1.0, gt=0, le=50)
-    gossip_rounds: int = Field(4, ge=1, le=100)
-    half_life: float = Field(5000.0, gt=0, le=1e9)
-    reputation: bool = True
     cache_similarity: float = Field(0.95, ge=0, le=1.1)
-    cache_hours: float = Field(24.0, ge=0, le=1e6)
 
     @field_validator("topics_by")
     @classmethod
@@ -275,11 +292,6 @@ class ServingSettings(_Group):
     """A run that stays and takes questions which wait at devices, and whether a device lets its questions wait."""
 
     outbox: bool = False
-    poll_seconds: float = Field(10.0, gt=0, le=86_400)
-    refresh_seconds: float = Field(900.0, gt=0, le=1e7)
-    most: int = Field(16, ge=1, le=10_000)
-    tries: int = Field(3, ge=1, le=1_000)
-    retry_seconds: float = Field(300.0, ge=0, le=1e7)
     polls: int = Field(0, ge=0)
 
 
@@ -400,21 +412,25 @@ def _both(key: str) -> SettingError:
 
 
 def _setting_error(error: ValidationError) -> SettingError:
-    problems, names = [], []
+    problems, fixes = [], []
     for detail in error.errors():
         known = detail["type"] != "extra_forbidden"
         # a default that is refused comes under its field's name
         parts = [str(part).replace("_", "-") if known else str(part) for part in detail["loc"]]
-        names.append(parts[-1])
-        key = ".".join(parts)
+        key, fix = ".".join(parts), f"see [tool.flwr.app.config] in pyproject.toml for '{parts[-1]}'"
         if known:
             value = repr(detail["input"])[:80]
             problems.append(f"'{key}' = {value} is not allowed: {detail['msg'].lower()}")
+        elif key in RENAMED:
+            problems.append(f"'{key}' is now '{RENAMED[key]}'")
+            fix = f"set '{RENAMED[key]}'"
+        elif key in FIXED:
+            problems.append(f"'{key}' is fixed at {json.dumps(FIXED[key])}")
+            fix = "leave it out"
         else:
             problems.append(f"'{key}' is not a setting")
-    return SettingError(
-        "; ".join(problems), where="settings", fix=f"see [tool.flwr.app.config] in pyproject.toml for '{names[0]}'"
-    )
+        fixes.append(fix)
+    return SettingError("; ".join(problems), where="settings", fix=fixes[0])
 
 
 OWN = {  # node config key -> the setting that it decides

@@ -11,6 +11,7 @@ from logging import INFO, WARNING
 from flwr.common import log
 from flwr.serverapp import Grid
 
+from fedrag_flwr.device.pending import MOST_AT_ONCE
 from fedrag_flwr.errors import FedragError, SettingError
 from fedrag_flwr.records import Clock, Question, WaitingBatch, WaitingRequest
 from fedrag_flwr.settings import Settings
@@ -19,6 +20,8 @@ from strategies.base import FederatedRag
 from strategies.transport import Request
 
 _MOST_OFFERED = 10_000  # questions of one device that are remembered as its own, the latest
+_POLL_SECONDS = 10.0  # between two looks for waiting questions
+_REFRESH_SECONDS = 900.0  # between two updates of what devices share
 _PATIENCE = 60.0  # seconds in which a device must say who it is, and what waits; neither is work
 
 
@@ -26,7 +29,7 @@ _PATIENCE = 60.0  # seconds in which a device must say who it is, and what waits
 class Serving:
     """Keeps one strategy ready for questions of the people at devices.
 
-    Devices come and go: as soon as others are connected than before, and every `serving.refresh-seconds`, the strategy
+    Devices come and go: as soon as others are connected than before, and after `_REFRESH_SECONDS`, the strategy
     describes, builds and shares anew, which costs little where nothing has changed. No question and no answer is in
     its log, and none is kept at the server but by a strategy with caches of its own (`hybrid-fusion`).
 
@@ -57,14 +60,14 @@ class Serving:
 
     def run(self) -> None:
         """Look for waiting questions until the run is stopped, or `serving.polls` times."""
-        serving, polls = self.settings.serving, 0
+        most, polls = self.settings.serving.polls, 0
         while True:
             if self._refreshed():
                 self._round()
             polls += 1
-            if serving.polls and polls >= serving.polls:
+            if most and polls >= most:
                 return
-            self.sleep(serving.poll_seconds)
+            self.sleep(_POLL_SECONDS)
 
     def _refreshed(self) -> bool:
         """Bring the strategy up to date where that is due; False while devices or room lack, or a store is busy."""
@@ -79,7 +82,7 @@ class Serving:
             log(WARNING, "waiting for devices or a store: %s", error)
             self._due = float("-inf")  # what was begun is no state to serve from
             return False
-        self._nodes, self._due = present, self.clock() + self.settings.serving.refresh_seconds
+        self._nodes, self._due = present, self.clock() + _REFRESH_SECONDS
         log(INFO, "%s serves %d devices", self.strategy.name, len(self.strategy.cards))
         return True
 
@@ -104,8 +107,8 @@ class Serving:
 
         A question is that of the device which offered it first: others learn of it no sooner than when it is taken up.
         """
-        transport, most = self.strategy.post, self.settings.serving.most
-        request = WaitingRequest(self.strategy.reads_questions, most, self.strategy.uses_enclave)
+        transport = self.strategy.post
+        request = WaitingRequest(self.strategy.reads_questions, MOST_AT_ONCE, self.strategy.uses_enclave)
         ready = [node_id for node_id in self.strategy.builds if node_id in self._nodes]
         outgoing = [Request(node_id, request) for node_id in ready]
         found: dict[str, Question] = {}
@@ -113,7 +116,7 @@ class Serving:
         for node_id, batch in batches.items():
             home = transport.name(node_id)
             honest = batch.device == home and all(question.home == home for question in batch.questions)
-            if not honest or len(batch.questions) > most:
+            if not honest or len(batch.questions) > MOST_AT_ONCE:
                 transport.miss(node_id, "it brought questions in another device's name, or too many")
                 continue
             for question in batch.questions:

@@ -38,7 +38,7 @@ from fedrag_flwr.settings import Settings
 from strategies.discovery import admit, require_quorum, wait_for_nodes
 from strategies.outcome import RunOutcome, metrics_of_answers, metrics_of_builds
 from strategies.server_tools import ServerTools
-from strategies.transport import ByteQuota, Request, Transport
+from strategies.transport import Request, Transport
 
 _OF_ONE_HOME = 128  # a device has `federation.round-timeout` for them: seven seconds for each, unless it is set
 _AT_ONCE = 4_096  # all of them may go to one owner, in one message with a vector for each
@@ -51,9 +51,10 @@ class FederatedRag(Strategy):
 
     A subclass chooses `mode` (how a device answers), `memories` (whether devices generate memories), `graph` (whether
     they build knowledge graphs), `exchanges` (under which it shows no question to who should not see it),
-    `uses_enclave` (whether their texts go into an enclave), `serves` (whether homes are told their answers) and
-    `patience` (seconds to wait for devices to connect), and overrides `share` (what is exchanged before questions) and
-    `resolve` (who helps with open questions).
+    `uses_enclave` (whether their texts go into an enclave), `serves` (whether homes are told their answers), `patience`
+    (seconds to wait for devices to connect), `retries` (how often a message is sent again that a device lost) and
+    `pause` (seconds before the first time, then twice as long each time), and overrides `share` (what is exchanged
+    before questions) and `resolve` (who helps with open questions).
 
     Parameters
     ----------
@@ -75,6 +76,8 @@ class FederatedRag(Strategy):
     uses_enclave: bool = False
     serves: bool = True
     patience: float = 120.0
+    retries: int = 3
+    pause: float = 2.0
 
     def __init__(
         self, settings: Settings, questions: Sequence[Question], tools: ServerTools, progress: Progress = silent
@@ -140,11 +143,9 @@ class FederatedRag(Strategy):
             grid,
             run,
             federation.round_timeout,
-            federation.poll_seconds,
-            federation.retries,
-            federation.retry_seconds,
+            self.retries,
+            self.pause,
             steps=self.tools.steps,
-            quota=ByteQuota(federation.most_bytes),
             progress=self.progress,
         )
         with self._working():

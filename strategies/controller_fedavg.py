@@ -20,6 +20,8 @@ from strategies.discovery import quorum_of
 from strategies.private_sums import PrivateSums
 from strategies.transport import Request
 
+LOCAL_EPOCHS = 4  # passes over its own examples that a device makes in a round
+
 _VALUES, _EXAMPLES = "values", "num-examples"
 Floats = NDArray[np.float64]
 
@@ -64,7 +66,7 @@ class ControllerFedAvg(FederatedRag):
             asked,
             stage="fit",
             devices=len(trainers),
-            epochs=settings.local_epochs,
+            epochs=LOCAL_EPOCHS,
             mean=tuple(scaling.mean.tolist()),
             deviation=tuple(scaling.deviation.tolist()),
         )
@@ -93,7 +95,7 @@ class ControllerFedAvg(FederatedRag):
             asked,
             stage="fit",
             devices=len(trainers),
-            epochs=settings.local_epochs,
+            epochs=LOCAL_EPOCHS,
             moments_sum=sums.add(asked.step, _terms(updates), 2 * width + 1),
         )
         for number in range(settings.rounds):
@@ -120,7 +122,7 @@ class ControllerFedAvg(FederatedRag):
             raise FederationError(
                 "no device trained in any round",
                 where=self.name,
-                fix="give them more time (federation.round-timeout), or less to do (controller.local-epochs)",
+                fix="give them more time (federation.round-timeout)",
             )
 
     def _keep(self, asked: ControllerRequest) -> None:

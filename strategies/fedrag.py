@@ -29,9 +29,9 @@ class FedRag(SummaryRouting, MemoryFusion):
 
     def share(self) -> None:
         """Exchange memories, then summaries, as far as the settings keep these parts."""
-        if self.settings.fedrag.bank:
+        if self.settings.fedrag.has("memories"):
             MemoryFusion.share(self)
-        if self.settings.fedrag.summaries:
+        if self.settings.fedrag.has("summaries"):
             SummaryRouting.share(self)
         else:
             self._private = self.private_router()

@@ -10,6 +10,7 @@ from flwr.common import log
 
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.memory.fusion.shared import FusionReport
+from fedrag_flwr.memory.store.pages import MOST_PAGES
 from fedrag_flwr.records import (
     START,
     AnswerMode,
@@ -51,15 +52,15 @@ class MemoryFusion(HelpingRag):
 
     def _gather(self, nodes: Sequence[int]) -> None:
         """Take devices' deltas page by page; one whose pages do not end is named, and the bank keeps what it had."""
-        transport, bank, most = self._transport, self.tools.bank, self.settings.federation.most_pages
-        for _ in range(most):
+        transport, bank = self._transport, self.tools.bank
+        for _ in range(MOST_PAGES):
             outgoing = [Request(node_id, bank.known_of(transport.name(node_id))) for node_id in nodes]
             deltas = transport.exchange(outgoing, "query.share", Delta)
             nodes = [node_id for node_id, delta in deltas.items() if self._more_after(node_id, delta)]
             if not nodes:
                 return
         for node_id in nodes:
-            transport.miss(node_id, f"it sent {most} pages of its memories without coming to an end")
+            transport.miss(node_id, f"it sent {MOST_PAGES} pages of its memories without coming to an end")
 
     def _more_after(self, node_id: int, delta: Delta) -> bool:
         """Take a page and tell whether another follows; a device that sends a wrong one is named."""

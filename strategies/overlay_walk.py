@@ -12,6 +12,7 @@ import numpy as np
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.overlay import Overlay, Visit, Walk, WalkLesson, WalkRules, make_overlay, measured_overlay
 from fedrag_flwr.overlay.topics import LEARNT
+from fedrag_flwr.overlay.topology import TOPOLOGIES
 from fedrag_flwr.records import (
     AnswerMode,
     Evidence,
@@ -21,16 +22,24 @@ from fedrag_flwr.records import (
     HopReply,
     Lesson,
     OpenQuestion,
+    Progress,
+    Question,
     Told,
     WalkKind,
     WalkReply,
     WalkRequest,
     because,
+    silent,
 )
+from fedrag_flwr.settings import Settings
 from strategies.discovery import quorum_of
 from strategies.help import Help, HelpingRag
+from strategies.server_tools import ServerTools
 from strategies.topic_learning import TopicLearning
 from strategies.transport import Request
+
+CONNECTIVITY = 4  # neighbours that a new peer takes
+GOSSIP_ROUNDS = 4  # hops that sketches travel
 
 
 @dataclass(slots=True)
@@ -40,6 +49,32 @@ class Wanderer:
     asked: OpenQuestion
     walk: Walk[int]
     given: Help = field(default_factory=Help)
+
+
+def topology_of(told: str) -> str | list[tuple[str, str]]:
+    """Read how devices become neighbours: the name of a way to draw that, or a file of edges.
+
+    Returns
+    -------
+    str or list
+        The name, or pairs of devices' names.
+
+    Raises
+    ------
+    SettingError
+        It is neither.
+    """
+    if told in TOPOLOGIES:
+        return told
+    try:
+        lines = Path(told).expanduser().read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        fix = f"choose from {', '.join(TOPOLOGIES)}, or name a text file of edges"
+        raise SettingError(f"'{told}' cannot be read as a list of edges", where="overlay.topology", fix=fix) from error
+    pairs = [line.split("\t") for line in lines if line.strip()]
+    if any(len(pair) != 2 for pair in pairs):
+        raise SettingError("a line does not hold two names", where="overlay.topology", fix="separate them by a tab")
+    return [(one, other) for one, other in pairs]
 
 
 class OverlayWalk(HelpingRag):
@@ -52,6 +87,12 @@ class OverlayWalk(HelpingRag):
     mode: AnswerMode = "walk"
     _overlay: Overlay
     _nodes: Sequence[int] = ()  # peer i is the device at node _nodes[i]
+
+    def __init__(
+        self, settings: Settings, questions: Sequence[Question], tools: ServerTools, progress: Progress = silent
+    ) -> None:
+        super().__init__(settings, questions, tools, progress)
+        self._topology = topology_of(settings.overlay.topology)
 
     @property
     def kind(self) -> WalkKind:
@@ -73,8 +114,7 @@ class OverlayWalk(HelpingRag):
 
     def resolve(self) -> None:
         """Walk with every open question until home takes what was found, or there is nobody left to ask."""
-        overlay = self.settings.overlay
-        rules = WalkRules(self.kind, overlay.max_hops, overlay.fanout)
+        rules = WalkRules.of(self.kind)
         self._overlay.away.clear()
         peers = {self._transport.name(node_id): peer for peer, node_id in enumerate(self._nodes)}
         every = {
@@ -109,27 +149,20 @@ class OverlayWalk(HelpingRag):
     # --- who is whose neighbour -------------------------------------------------------------------
 
     def _connected(self) -> Overlay:
-        overlay, rng = self.settings.overlay, np.random.default_rng(self.settings.seed)
-        if overlay.topology == "edges":
-            return Overlay(self._listed(Path(overlay.edges).expanduser()), range(len(self._nodes)))
-        if overlay.topology == "measured":
-            delays = {peer: self._transport.delays.get(node_id, 0.0) for peer, node_id in enumerate(self._nodes)}
-            return measured_overlay(delays, overlay.connectivity, rng)
-        return make_overlay(len(self._nodes), overlay.connectivity, rng)
-
-    def _listed(self, file: Path) -> list[tuple[int, int]]:
+        rng = np.random.default_rng(self.settings.seed)
         peers = {self._transport.name(node_id): peer for peer, node_id in enumerate(self._nodes)}
-        try:
-            pairs = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
-        except (OSError, ValueError) as error:
-            raise SettingError("the list cannot be read", where="overlay.edges", fix="name a text file") from error
-        if any(len(pair) != 2 for pair in pairs):
-            raise SettingError("a line does not hold two names", where="overlay.edges", fix="separate them by a tab")
-        return [(peers[one], peers[other]) for one, other in pairs if one in peers and other in peers]
+        if isinstance(self._topology, list):
+            edges = [(peers[one], peers[other]) for one, other in self._topology if one in peers and other in peers]
+            return Overlay(edges, range(len(self._nodes)))
+        if self._topology == "measured":
+            delays = {peer: self._transport.delays.get(node_id, 0.0) for peer, node_id in enumerate(self._nodes)}
+            return measured_overlay(delays, CONNECTIVITY, rng)
+        return make_overlay(len(self._nodes), CONNECTIVITY, rng)
 
     def _learn_topics(self) -> None:
         needed = quorum_of(self.settings.federation, len(self.cards))
-        learning = TopicLearning(self._transport, self.cards, self.tools.key, self.settings.overlay, needed)
+        topics = self.settings.overlay.learnt_topics
+        learning = TopicLearning(self._transport, self.cards, self.tools.key, topics, needed)
         held = learning.learn(list(self.builds))
         self._require_quorum(len(held), len(self.cards), "topics")
         self.builds = {node_id: self.builds[node_id] for node_id in held}
@@ -139,7 +172,7 @@ class OverlayWalk(HelpingRag):
 
     def _gossip(self) -> None:
         transport, told = self._transport, defaultdict[int, list[Told]](list)
-        for _ in range(self.settings.overlay.gossip_rounds + 1):
+        for _ in range(GOSSIP_ROUNDS + 1):
             near = {n: self._names(self._overlay.neighbours(peer)) for peer, n in enumerate(self._nodes)}
             outgoing = [Request(n, GossipRequest(names, tuple(told[n]))) for n, names in near.items()]
             told = defaultdict(list)

@@ -21,6 +21,9 @@ from fedrag_flwr.retrieval.source_router import Centroids, SourceRouter
 from strategies.help import Help, ServingRag
 from strategies.transport import Request
 
+_CENTROIDS = 16  # that a device shares at most
+_DEVICES = 5  # that are asked at most
+
 
 class RagRoute(ServingRag):
     """Each question goes as a vector to the devices that a small network thinks of use; what they find is read here.
@@ -34,7 +37,7 @@ class RagRoute(ServingRag):
     def share(self) -> None:
         """Take the centroids of each device; one without any is not asked."""
         dimension = self.tools.models.encoder.dimension
-        asked = CentroidRequest(self.settings.routing.router_centroids)
+        asked = CentroidRequest(_CENTROIDS)
         outgoing = [Request(node_id, asked) for node_id in self.builds]
         self.centroids: dict[int, Centroids] = {}
         for node_id, batch in self._transport.exchange(outgoing, "query.centroids", CentroidBatch).items():
@@ -78,12 +81,12 @@ class RagRoute(ServingRag):
 
     def route(self, question_id: str) -> dict[int, float]:
         """The nodes to ask, likeliest first, with the chance that each is of use."""
-        vector, routing = self.open[question_id].vector, self.settings.routing
+        vector = self.open[question_id].vector
         if not self.centroids or vector.shape != (self.tools.models.encoder.dimension,):
             return {}
         nodes = list(self.centroids)
         chances = self.router.chances(vector, [self.centroids[node_id] for node_id in nodes])
-        chosen = self.router.choose(chances, routing.router_devices, routing.router_threshold)
+        chosen = self.router.choose(chances, _DEVICES)
         return {nodes[place]: float(chances[place]) for place in chosen}
 
     def _settle(self, question_id: str, route: dict[int, float], spent: float) -> None:
@@ -95,5 +98,5 @@ class RagRoute(ServingRag):
             self.open.pop(question_id, None)
         cost = answer.cost + Cost(seconds=spent)
         best = max(route.values(), default=0.0)
-        routed = because("routing", f"routed by {told}", best, self.settings.routing.router_threshold)
+        routed = because("routing", f"routed by {told}", best, self.router.threshold)
         self.answers[question_id] = replace(answer, cost=cost).after(routed)

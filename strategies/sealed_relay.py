@@ -116,7 +116,7 @@ def relay_summaries(transport: Transport, cards: Mapping[int, DeviceCard], most:
         if sealed.device != transport.name(node_id):
             transport.miss(node_id, "it sealed summaries in another device's name")
         elif len(sealed.sealed) > most or any(len(key.sealed) > _MOST_KEY for key in sealed.keys):
-            transport.miss(node_id, "it sealed more than a device's summaries take (routing.most)")
+            transport.miss(node_id, "it sealed more than a device's summaries take")
         else:
             given.append(sealed)
     nodes = {card.name: node_id for node_id, card in cards.items()}

@@ -9,7 +9,6 @@ from pathlib import Path
 from fedrag_flwr.caching.fusion import FusionCaches
 from fedrag_flwr.caching.report import RULES
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.memory.fusion.merge import FusionRules
 from fedrag_flwr.memory.fusion.shared import SharedMemory
 from fedrag_flwr.memory.store.summary_store import SummaryStore
 from fedrag_flwr.privacy.ckks import QuestionQuota, SummaryScorer
@@ -18,6 +17,7 @@ from fedrag_flwr.settings import Settings, fedrag_home
 from strategies.discovery import NameKeys
 from strategies.transport import steps
 
+BRIDGES = 1  # two-hop memories that fusion composes for each memory
 _CLOSED = ("summaries", "scorer", "quota", "fusion_caches", "bank")
 
 
@@ -53,7 +53,7 @@ class ServerTools:
     def summaries(self) -> SummaryStore:
         """The devices' summaries, which outlive the run; one store for each set of documents."""
         root = fedrag_home(self.settings.home) / "summaries" / self.settings.data_key
-        return SummaryStore(root, self.models.encoder.dimension, self.settings.routing.most)
+        return SummaryStore(root, self.models.encoder.dimension)
 
     @cached_property
     def key(self) -> SealingKey:
@@ -86,7 +86,7 @@ class ServerTools:
         inference, hybrid, models = self.settings.inference, self.settings.hybrid, self.models
         ids = (models.encoder.id, models.pipeline.id, models.generator_id)
         made_by = (RULES, ids, inference, hybrid, self.settings.seed)
-        return FusionCaches(root, self.settings.caching, repr(made_by))
+        return FusionCaches(root, self.settings.caching.bytes, repr(made_by))
 
     @cached_property
     def bank(self) -> SharedMemory:
@@ -97,9 +97,7 @@ class ServerTools:
             root,
             models.encoder,
             models.pipeline,
-            bridges_per_item=settings.memory.bridges_per_item,
-            rules=FusionRules(settings.memory.fusion_near, settings.memory.fusion_quota),
+            bridges_per_item=BRIDGES,
             seed=settings.seed,
             page_bytes=settings.federation.page_bytes,
-            most_pages=settings.federation.most_pages,
         )

@@ -10,6 +10,7 @@ from functools import cached_property
 from fedrag_flwr.errors import SettingError, WireError
 from fedrag_flwr.exchange.summaries import most_sealed
 from fedrag_flwr.knowledge_graph.routing import Route, SummaryIndex
+from fedrag_flwr.memory.store.pages import MOST_PAGES
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
@@ -39,6 +40,7 @@ from strategies.sealed_relay import relay_summaries
 from strategies.server_tools import ServerTools
 from strategies.transport import Request
 
+OVERVIEW = 20_000  # with at most so many summaries in all, each device holds their vectors
 _NO_OVERVIEW = SummaryOverview(())
 _ROOM = LIMITS[SummaryOverview] - MIB  # the rest is for what stands around summaries
 _EACH = 80  # bytes of a summary beside its vector and its id: its device's name, and what stands around them
@@ -104,7 +106,7 @@ class SummaryRouting(ServingRag):
         self._private = self.private_router()
         if sealed:
             self.tools.summaries.forget()  # what another run may have left there
-            most = most_sealed(self.settings.routing, self.tools.models.encoder.dimension)
+            most = most_sealed(self.settings.routing.precision, self.tools.models.encoder.dimension)
             held = relay_summaries(self._transport, {node_id: self.cards[node_id] for node_id in self.builds}, most)
         else:
             held = len(self.summary_index)
@@ -125,7 +127,7 @@ class SummaryRouting(ServingRag):
         """
         transport, evidence_store = self._transport, self.tools.summaries
         nodes, ended, exchange = self.there, set[int](), self.settings.exchange_for(self.mode)
-        for _ in range(self.settings.federation.most_pages):
+        for _ in range(MOST_PAGES):
             known = {node_id: evidence_store.known_of(transport.name(node_id)) for node_id in nodes}
             outgoing = [Request(n, replace(asked, exchange=exchange)) for n, asked in known.items()]
             batches = transport.exchange(outgoing, "query.summaries", SummaryBatch)
@@ -144,7 +146,7 @@ class SummaryRouting(ServingRag):
         if settings.exchange == "download" and settings.routing.precision == "int8" and self._present:
             self._private.hand_out(nodes)
             return
-        fits = len(self.summary_index) <= settings.routing.overview and settings.exchange == "plain"
+        fits = len(self.summary_index) <= OVERVIEW and settings.exchange == "plain"
         told = self._overview() if fits or settings.exchange == "download" else _NO_OVERVIEW
         self._transport.exchange([Request(node_id, told) for node_id in nodes], "query.overview", ImportReport)
 

@@ -11,9 +11,10 @@ from fedrag_flwr.overlay.topics import headings_of
 from fedrag_flwr.privacy.ckks.parameters import SLOTS
 from fedrag_flwr.privacy.seals import SealingKey
 from fedrag_flwr.records import MOST_PARTS, DeviceCard, SumParts, TopicRequest, TopicStage, TopicUpdate
-from fedrag_flwr.settings import OverlaySettings
 from strategies.private_sums import PrivateSums
 from strategies.transport import Request, Transport
+
+ROUNDS = 5  # in which topics move
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,8 @@ class TopicLearning:
         Of the devices that take part, by node.
     key
         The server's, by which devices tag what they send.
-    overlay
-        How many topics, and in how many rounds.
+    topics
+        How many of them are learnt.
     needed
         How many devices must hold the key under which they learn.
     """
@@ -39,7 +40,7 @@ class TopicLearning:
     transport: Transport
     cards: Mapping[int, DeviceCard]
     key: SealingKey
-    overlay: OverlaySettings
+    topics: int
     needed: int
 
     def learn(self, nodes: Sequence[int]) -> list[int]:
@@ -59,8 +60,8 @@ class TopicLearning:
         sums = PrivateSums(self.transport, self.cards, self.key)
         group = sums.agree(list(known), self.needed)
         total: SumParts = ()
-        rounds: list[tuple[TopicStage, int]] = [("count", self.overlay.learnt_topics), ("move", numbers)]
-        steps: list[tuple[TopicStage, int]] = [("sketch", len(headings_of())), *rounds * self.overlay.learning_rounds]
+        rounds: list[tuple[TopicStage, int]] = [("count", self.topics), ("move", numbers)]
+        steps: list[tuple[TopicStage, int]] = [("sketch", len(headings_of())), *rounds * ROUNDS]
         for number, (stage, count) in enumerate(steps):
             asked = TopicRequest(stage, number, len(group), total, self.key.public)
             updates = self._ask(group, asked)
@@ -80,7 +81,7 @@ class TopicLearning:
 
     def _numbers(self, nodes: Sequence[int]) -> int:
         [(dimension, _)] = Counter(self.cards[node_id].dimension for node_id in nodes).most_common(1)
-        numbers = self.overlay.learnt_topics * dimension
+        numbers = self.topics * dimension
         if numbers > MOST_PARTS * SLOTS:
             fix = f"learn at most {MOST_PARTS * SLOTS // dimension}"
             raise SettingError("so many topics do not fit into a message", where="overlay.learnt-topics", fix=fix)

@@ -20,9 +20,11 @@ from fedrag_flwr import wire
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.records import Progress, silent
-from fedrag_flwr.settings import FederationSettings
 
 R = TypeVar("R")
+POLL = 0.1  # most seconds between two looks for replies; a round begins with the shortest pause, which doubles
+_SHORTEST = 0.001
+MOST_BYTES = 2**32  # payload that one device may send in the run of one system; then it is left out
 _MALFORMED = (AttributeError, TypeError, ValueError, LookupError, EOFError, AssertionError, DecodeError)
 _TRANSIENT = frozenset(
     (
@@ -62,7 +64,7 @@ class ByteQuota:
         Payload bytes of one node in the run of one system.
     """
 
-    most_bytes: int
+    most_bytes: int = MOST_BYTES
     _bytes: Counter[int] = field(default_factory=Counter)
     _unasked: Counter[int] = field(default_factory=Counter)
 
@@ -77,7 +79,7 @@ class ByteQuota:
     def spent(self, node_id: int) -> str:
         """Why a node is left out, or "" where it is not."""
         if self._bytes[node_id] > self.most_bytes:
-            return f"it sent more than {self.most_bytes} bytes (federation.most-bytes)"
+            return f"it sent more than {self.most_bytes} bytes"
         if self._unasked[node_id] > MOST_UNASKED:
             return f"it sent more than {MOST_UNASKED} replies that nobody waited for"
         return ""
@@ -119,8 +121,8 @@ class Transport:
         Flower's grid.
     run
         The run's id; replies of another run are refused.
-    timeout, poll
-        Seconds that a round may take, and between two looks for replies.
+    timeout
+        Seconds that a round may take.
     retries, pause
         How often a message is sent again, and the seconds before the first time. A device for which that did not help
         gets one try a round until it replies.
@@ -145,13 +147,12 @@ class Transport:
     grid: Grid
     run: str
     timeout: float
-    poll: float
     retries: int = 0
     pause: float = 1.0
     names: dict[int, str] = field(default_factory=dict)
     asked: dict[str, Message] = field(default_factory=dict)
     steps: Iterator[int] = field(default_factory=steps)
-    quota: ByteQuota = field(default_factory=lambda: ByteQuota(FederationSettings().most_bytes))
+    quota: ByteQuota = field(default_factory=ByteQuota)
     progress: Progress = silent
     traffic: Traffic = field(default_factory=Traffic)
     delays: dict[int, float] = field(default_factory=dict)
@@ -193,6 +194,7 @@ class Transport:
         awaited: dict[str, _Pending] = {}
         self.asked.clear()
         replies: list[Message] = []
+        poll = _SHORTEST
         self.progress(phase, 0, total)
         while self.clock() < max((pending.until for pending in (*awaited.values(), *waiting)), default=start):
             now = self.clock()
@@ -211,7 +213,8 @@ class Transport:
                     replies.append(reply)
                     self.progress(phase, len(replies), total)
             if (waiting or awaited) and not arrived:
-                time.sleep(self.poll)
+                time.sleep(poll)
+                poll = min(2 * poll, POLL)
         took = self.clock() - start
         self.waited += took
         self.traffic = self.traffic.waited(phase, took)
@@ -222,8 +225,8 @@ class Transport:
 
     def pause_for_nodes(self) -> None:
         """Wait a moment for devices to connect."""
-        time.sleep(self.poll)
-        self.waited += self.poll
+        time.sleep(POLL)
+        self.waited += POLL
 
     def _pull(self, awaited: dict[str, _Pending]) -> tuple[list[Message], list[_Pending]]:
         """The replies that are here, and what is to be sent again.

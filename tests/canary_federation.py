@@ -172,7 +172,7 @@ CHANGES: Mapping[str, Mapping[str, Plain]] = {
     "summary-routing encrypted": {"exchange": "encrypted", "routing.answers-at": "home"},
     "summary-routing sealed": {"exchange": "download", "graph.share": "sealed", "routing.answers-at": "home"},
     "topic-walk": {"overlay.walk": "sketch", "overlay.epsilon": 8.0},
-    "topic-walk learnt": {"overlay.topics": "learnt", "overlay.learnt-topics": 4, "overlay.learning-rounds": 2},
+    "topic-walk learnt": {"overlay.topics": "learnt", "overlay.learnt-topics": 4},
 }
 
 
@@ -218,9 +218,7 @@ class Federation:
             "inference.ask-below": 1.0,  # whatever memory does not know leaves
             "privacy.export": "type-masking",
             "privacy.public-names": "",
-            "federation.poll-seconds": 0.01,
-            "federation.retry-seconds": 0.01,
-            "graph.community-least": 2,
+            "graph.community-most": 8,
             "gate.threshold": 1.0,  # every question leaves
             "routing.answers-at": "server",
             "data.root": str(self.root / "data"),

@@ -11,8 +11,10 @@ from flwr.common.config import get_fused_config_from_dir, parse_config_args
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedrag_flwr.device.modes import TOP_K
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.settings import Plain, Settings, fedrag_home
+from fedrag_flwr.hypergraph import LearningSettings
+from fedrag_flwr.settings import FEDRAG_PARTS, FIXED, RENAMED, Plain, Settings, fedrag_home
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = ROOT / "pyproject.toml"
@@ -51,12 +53,6 @@ def test_every_published_key_has_a_comment() -> None:
 PAPERS: dict[str, Plain] = {  # FD-RAG 5.1, C.2 and Table 6
     "memory.delta": 0.8,
     "memory.tokens-per-kilotoken": 58,
-    "memory.top-k": 5,
-    "hypergraph.threshold": 0.5,
-    "hypergraph.intra-weight": 0.6,
-    "hypergraph.units-per-edge": 4,
-    "hypergraph.steps": 300,
-    "hypergraph.learning-rate": 0.05,
     "privacy.epsilon": 1.0,
     "privacy.group-size": 5,
     "federation.devices": 5,
@@ -74,6 +70,9 @@ def test_the_preset_is_fd_rags_own_settings() -> None:
     settings = Settings.from_config(get_fused_config_from_dir(ROOT, preset))
     told = settings.flat()
     assert {key: told[key] for key in PAPERS} == PAPERS
+    learning = LearningSettings()
+    assert (learning.threshold, learning.intra_weight, learning.units_per_edge) == (0.5, 0.6, 4)
+    assert (learning.steps, learning.learning_rate, TOP_K) == (300, 0.05, 5)
     assert {key for key, value in Settings().flat().items() if told[key] != value} == preset.keys()
 
 
@@ -82,24 +81,22 @@ WRONG: list[tuple[str, Plain, str]] = [
     ("memory.delta", "0.8", "valid number"),
     ("memory.delta", True, "valid number"),
     ("memory.alpha", -0.1, "greater than or equal to 0"),
-    ("memory.top-k", 0, "greater than or equal to 1"),
-    ("memory.top-k", 5.0, "valid integer"),
+    ("federation.devices", 5.0, "valid integer"),
     ("memory.tokens-per-kilotoken", -1, "greater than or equal to 0"),
     ("models.generation-cache", "false", "valid boolean"),
     ("models.generation-cache", 1, "valid boolean"),
     ("models.threads", 0, "greater than or equal to 1"),
     ("models.context-tokens", 100, "greater than or equal to 512"),
     ("models.generator", 7, "valid string"),
-    ("hypergraph.threshold", 0, "greater than 0"),
-    ("hypergraph.threshold", 1.0, "less than 1"),
-    ("hypergraph.learning-rate", float("inf"), "less than or equal to 1000"),
-    ("hypergraph.learning-rate", float("nan"), "not allowed"),
+    ("models.read-seconds", float("inf"), "less than or equal to 3600"),
+    ("models.read-seconds", float("nan"), "not allowed"),
+    ("hypergraph.grouping", "dealt", "'learned', 'k-means' or 'random'"),
+    ("fedrag.without", "owners, bank", "memories, owners, summaries, reading, cache"),
     ("inference.abstain-below", 1.2, "less than or equal to 1"),
     ("inference.words", -1, "greater than or equal to 0"),
     ("inference.ask-below", -0.1, "greater than or equal to 0"),
     ("memory.told", 1.2, "less than or equal to 1"),
-    ("graph.community-most", 5, "'graph.community-least' = 6 is not allowed"),
-    ("graph.community-least", 61, "at most 'graph.community-most' = 60"),
+    ("graph.community-most", 0, "greater than or equal to 1"),
     ("privacy.export", "plain", "'none', 'type-masking' or 'ldp'"),
     ("privacy.epsilon", 0, "greater than 0"),
     ("privacy.group-size", 1, "greater than or equal to 2"),
@@ -141,12 +138,54 @@ def test_the_server_has_the_devices_models_but_for_its_own_generator() -> None:
     assert (both.server_models.generator, both.server_models.threads, both.models.generator) == ("large", 2, "small")
 
 
-def test_the_bounds_of_communities_are_held_against_each_other() -> None:
-    both = {"graph.community-most": 5, "graph.community-least": 5}
-    assert Settings.from_config(both).graph.community_most == 5
+@pytest.mark.parametrize(
+    ("key", "told", "fix"),
+    [
+        ("overlay.edges", "'overlay.edges' is now 'overlay.topology'", "set 'overlay.topology'"),
+        ("fedrag.bank", "'fedrag.bank' is now 'fedrag.without'", "set 'fedrag.without'"),
+        ("federation.retries", "'federation.retries' is fixed at 3", "leave it out"),
+        ("graph.summaries", "'graph.summaries' is fixed at \"extractive\"", "leave it out"),
+        ("overlay.reputation", "'overlay.reputation' is fixed at true", "leave it out"),
+    ],
+)
+def test_what_was_a_setting_is_told_what_became_of_it(key: str, told: str, fix: str) -> None:
     with pytest.raises(SettingError) as refused:
-        Settings.from_config({"graph.community-most": 0})
-    assert "community-least" not in refused.value.what
+        Settings.from_config({key: 1})
+    assert (refused.value.what, refused.value.fix) == (told, fix)
+
+
+def test_what_is_a_setting_is_not_among_what_was_one() -> None:
+    assert not Settings().flat().keys() & (RENAMED.keys() | FIXED.keys())
+    assert set(RENAMED.values()) <= Settings().flat().keys()
+
+
+def test_there_are_no_more_settings_than_somebody_has_a_reason_to_change() -> None:
+    assert len(Settings().flat()) <= 80
+
+
+GROUPS = {key.partition(".")[0] for key in Settings().flat() if "." in key}
+KEY = rf"(?:{'|'.join(sorted(GROUPS))})\.[a-z][a-z-]*"
+NAMED = re.compile(rf"""(?<=["'`]){KEY}(?=["'`= ])|(?<![\w./-]){KEY}(?==[^=])""")  # in quotes, or as it is set
+SPEAKING = [  # whatever tells people or programs to set something
+    ROOT / "README.md",
+    ROOT / "Makefile",
+    *(path for name in ("docs", "examples", "presets", "deploy", "simulations") for path in (ROOT / name).rglob("*")),
+]
+FILES = {"md", "py", "pem", "json", "jsonl", "html", "csv", "sqlite", "key"}  # `privacy.md` is a page
+
+
+def test_what_pages_and_scripts_set_is_a_setting() -> None:
+    known, wrong = Settings().flat().keys(), []
+    for path in SPEAKING:
+        if path.suffix in (".md", ".py", ".ipynb", ".toml", ".sh", "") and path.is_file():
+            named = set(NAMED.findall(path.read_text(encoding="utf-8"))) - known
+            wrong += [f"{path.name}: {key}" for key in named if key.partition(".")[2] not in FILES]
+    assert wrong == []
+
+
+def test_parts_of_fedrag_are_left_out_by_their_names() -> None:
+    parts = Settings.from_config({"fedrag.without": " owners,cache, "}).fedrag
+    assert [part for part in FEDRAG_PARTS if not parts.has(part)] == ["owners", "cache"]
 
 
 @pytest.mark.parametrize("key", ["colour", "memory.colour", "memory.top_k", "models.generator.name", "Memory.delta"])
@@ -181,10 +220,6 @@ FLOATS = [key for key, value in Settings().flat().items() if isinstance(value, f
 @pytest.mark.parametrize("key", FLOATS)
 def test_an_int_stands_for_a_float(key: str) -> None:
     value = 0 if key == "memory.alpha" else 1
-    if key == "hypergraph.threshold":  # no integer lies within (0, 1)
-        with pytest.raises(SettingError, match="less than 1"):
-            Settings.from_config({key: value})
-        return
     read = Settings.from_config({key: value}).flat()[key]
     assert isinstance(read, float)
     assert read == value

@@ -10,7 +10,6 @@ from pydantic import TypeAdapter, ValidationError
 from fedrag_flwr.caching.keys import CacheKeys
 from fedrag_flwr.caching.tier import Tier, TierStats, Versions
 from fedrag_flwr.records import Answer, EvidenceUnit
-from fedrag_flwr.settings import CachingSettings
 from fedrag_flwr.text.words import normalise_line
 
 T = TypeVar("T")
@@ -25,17 +24,17 @@ class FusionCaches:
     ----------
     folder
         Where the tiers and their salt lie.
-    sizes
-        Bytes that each may take.
+    size
+        Bytes that each tier may take.
     made_by
         What inputs and answers depend on beside questions and devices: models and settings.
     """
 
-    def __init__(self, folder: Path, sizes: CachingSettings, made_by: str = "") -> None:
+    def __init__(self, folder: Path, size: int, made_by: str = "") -> None:
         self._keys = CacheKeys(folder)
         self._made_by = made_by
-        self.inputs = Tier(folder / "inputs", sizes.inputs)
-        self.answers = Tier(folder / "answers", sizes.answers)
+        self.inputs = Tier(folder / "inputs", size)
+        self.answers = Tier(folder / "answers", size)
 
     def input(self, question: str, versions: Versions) -> tuple[EvidenceUnit, ...] | None:
         """What the model would read for a question, if it is here."""

@@ -40,7 +40,6 @@ from fedrag_flwr.records.isolate import settled
 from fedrag_flwr.service.answers import GivenAnswer, given, read_answer
 from fedrag_flwr.service.client import ServiceClient
 from fedrag_flwr.service.config import config_of
-from fedrag_flwr.settings import Settings
 
 _MARK = "bold reverse"
 
@@ -233,5 +232,4 @@ def withdraw(
 def _outbox(name: str, store: StoreOption) -> Iterator[Outbox]:
     name, root = device_at(name, store)
     with MemoryStore.open(root, {}, create=False) as memory:
-        retry = Settings().serving.retry_seconds
-        yield Outbox(memory.database, config_of(name).home / "privacy" / name, retry)
+        yield Outbox(memory.database, config_of(name).home / "privacy" / name)

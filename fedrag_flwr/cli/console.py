@@ -168,7 +168,7 @@ PATH_SETTINGS = frozenset(
         "privacy.partition",
         "privacy.public-names",
         "retrieval.weights",
-        "overlay.edges",
+        "overlay.topology",
         "overlay.topics",
         "data.root",
         "data.questions",

@@ -6,7 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 
@@ -80,6 +80,11 @@ def _candidates(made: Sequence[MemoryItem | Rejected], *, kept: bool) -> Candida
 
 MADE_WITH = "made-with"  # meta key: the settings that the memories were made with
 MADE_OTHERWISE = "made-otherwise"  # meta key: documents that could not be read when those settings changed
+GROUPINGS = {  # by the setting `hypergraph.grouping`; those but the first are for comparison
+    "learned": LearningSettings(),
+    "k-means": LearningSettings(candidates=1, steps=0),
+    "random": LearningSettings(grouping="random"),
+}
 RELEARN_SHARE = 0.5  # with more of the units new than this, the hypergraph is learnt afresh
 
 
@@ -95,11 +100,11 @@ class BuildPlan:
     @classmethod
     def of(cls, settings: Settings, memories: bool, generator_id: str = "") -> BuildPlan:
         """The plan that a run's settings ask for, where a generator composes."""
-        grouping, tokens = settings.hypergraph.model_dump(), settings.memory.tokens_per_kilotoken
+        learning, tokens = GROUPINGS[settings.hypergraph.grouping], settings.memory.tokens_per_kilotoken
         composer = generator_id if tokens else ""
-        told = json.dumps([grouping, settings.seed, tokens, composer], sort_keys=True)
+        told = json.dumps([asdict(learning), settings.seed, tokens, composer], sort_keys=True)
         digest = hashlib.sha256(told.encode()).hexdigest()[:16]
-        return cls(memories, LearningSettings(**grouping), settings.seed, digest)
+        return cls(memories, learning, settings.seed, digest)
 
 
 @dataclass(frozen=True, slots=True)

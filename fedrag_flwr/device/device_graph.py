@@ -19,15 +19,13 @@ from fedrag_flwr.knowledge_graph.gate import ALONE, INFORMED, Gate, GateModel
 from fedrag_flwr.knowledge_graph.gate_signals import UNKNOWN_LEAD, SignalReader
 from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph
 from fedrag_flwr.knowledge_graph.retrieval import (
-    LEVELS,
     GraphIndex,
     GraphRetriever,
-    Level,
     RetrievalSettings,
     VectorTable,
 )
 from fedrag_flwr.knowledge_graph.routing import choose_owners
-from fedrag_flwr.knowledge_graph.summaries import ExtractiveSummarizer, ModelSummarizer, Summarizer
+from fedrag_flwr.knowledge_graph.summaries import ExtractiveSummarizer
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.graph_store import GraphStore
@@ -48,9 +46,11 @@ from fedrag_flwr.records import (
     SummaryRequest,
     Vector,
 )
-from fedrag_flwr.settings import GraphSettings, Settings
+from fedrag_flwr.settings import Settings
 from fedrag_flwr.text.segment import under_title
 
+LEAST = 6  # entities of a community; smaller ones join their closest neighbour
+CANDIDATES = 3  # answers that home draws and compares
 MOST = 16  # sentences of a community, those nearest to the mean of all
 
 
@@ -130,13 +130,10 @@ class DeviceGraph:
         return self._builder().refresh(progress)
 
     def extend(self, report: BuildReport, progress: Progress) -> BuildReport:
-        """Refresh after a build, and add what it holds, the seconds and the model's work to its report."""
-        summarizer = make_summarizer(self.settings.graph, self.models, self.settings.seed)
-        made = self._builder(summarizer).refresh(progress)
+        """Refresh after a build, and add what it holds and the seconds to its report."""
+        made = self._builder().refresh(progress)
         self._retriever = None
-        cost = report.cost + (summarizer.cost if isinstance(summarizer, ModelSummarizer) else Cost())
-        seconds = report.cost.seconds + made.seconds
-        return replace(report, cost=replace(cost, seconds=seconds), graph=made.told())
+        return replace(report, cost=report.cost + Cost(seconds=made.seconds), graph=made.told())
 
     def knowledge(self) -> KnowledgeGraph:
         """The graph over the statements that are kept."""
@@ -272,15 +269,14 @@ class DeviceGraph:
             gate=Gate(signals, model),
             words=inference.budget,
             abstain_below=inference.abstain_below,
-            candidates=gate.candidates,
+            candidates=CANDIDATES,
         )
 
     # --- parts ------------------------------------------------------------------------------------
 
     def _contents(self) -> CommunityContents | None:
         """The sentences whose mean a summary's vector is; none where it is to tell no more than the summary's words."""
-        graph = self.settings.graph
-        if graph.vectors == "summary" or graph.detail == "erased":
+        if self.settings.graph.detail == "erased":
             return None
         return CommunityContents(self.store, self.knowledge())
 
@@ -296,20 +292,13 @@ class DeviceGraph:
             VectorTable(paragraphs.ids, paragraphs.vectors),
             VectorTable(sentences.ids, sentences.vectors),
         )
-        levels: frozenset[Level] = LEVELS if self.settings.graph.retrieval == "graph" else frozenset({"chunk"})
-        return GraphRetriever(self.device, index, passages, RetrievalSettings(levels=levels))
+        return GraphRetriever(self.device, index, passages, RetrievalSettings())
 
     def _store(self) -> GraphStore:
         return GraphStore(self.store.database, self.models.encoder.dimension)
 
-    def _builder(self, summarizer: Summarizer | None = None) -> GraphBuilder:
+    def _builder(self) -> GraphBuilder:
         graph, seed = self.settings.graph, self.settings.seed
-        cutting = CutSettings(graph.community_most, graph.community_least, seed=seed)
-        summarizer = summarizer or make_summarizer(graph, self.models, seed)
+        cutting = CutSettings(graph.community_most, min(LEAST, graph.community_most), seed=seed)
+        summarizer = ExtractiveSummarizer(graph.detail)
         return GraphBuilder(self.store, self.models.encoder, self.models.pipeline, summarizer, cutting)
-
-
-def make_summarizer(settings: GraphSettings, models: Models, seed: int) -> Summarizer:
-    """The way of summing up that settings name."""
-    extractive = ExtractiveSummarizer(settings.detail, settings.most_copied)
-    return extractive if settings.summaries == "extractive" else ModelSummarizer(models.generator, extractive, seed)

@@ -79,7 +79,7 @@ class DeviceSummaries:
 
     @cached_property
     def _tier(self) -> Tier:
-        return Tier(self._folder / "summaries", self._releases.settings.caching.summaries)
+        return Tier(self._folder / "summaries", self._releases.settings.caching.bytes)
 
     @cached_property
     def _released(self) -> ReleasedWords:

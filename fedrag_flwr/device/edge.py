@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     from fedrag_flwr.retrieval.evidence_sources import DeviceSources
     from fedrag_flwr.retrieval.order import EvidenceOrders
     from fedrag_flwr.sources.open_source import SourceSet
-    from fedrag_flwr.text import Extractor
 
 NAMES = "names.sqlite"  # beside the store: the private names that the export filter has learnt
 CACHES = "caches"
@@ -111,12 +110,7 @@ class EdgeDevice:
         self.root = root
         self.settings = settings
         self.models = models
-        self.store = MemoryStore.open(
-            root,
-            self._identity(),
-            foreign_limit=settings.memory.max_items,
-            most_pages=settings.federation.most_pages,
-        )
+        self.store = MemoryStore.open(root, self._identity())
         self.kept = fedrag_home(settings.home) / "privacy" / name  # not in the store: a rebuild must not reset budgets
 
     def close(self) -> None:
@@ -264,7 +258,7 @@ class EdgeDevice:
         from fedrag_flwr.exchange.sums import PrivateTraining
 
         if request.encrypted:
-            noise = self.settings.controller.noise
+            noise = self.settings.federation.sum_noise
             training = PrivateTraining(self.sums)
             update = training.train(request, noise, lambda plain: self.controller.train(plain, questions), run)
         elif self.settings.exchange == "encrypted":
@@ -367,9 +361,10 @@ class EdgeDevice:
     def rankings(self) -> DeviceSources:
         """The rankings of its passages."""
         from fedrag_flwr.retrieval.evidence_sources import DeviceSources
+        from fedrag_flwr.text import ParseExtractor
 
         models = self.models
-        return DeviceSources(self.store, self.root, models.encoder, models.pipeline, self._extractor, models.tokens)
+        return DeviceSources(self.store, self.root, models.encoder, models.pipeline, ParseExtractor, models.tokens)
 
     @cached_property
     def controller(self) -> DeviceController:
@@ -463,7 +458,7 @@ class EdgeDevice:
         from fedrag_flwr.device.pending import DeviceWaiting
         from fedrag_flwr.memory.store.outbox import Outbox
 
-        outbox = Outbox(self.store.database, self.kept, self.settings.serving.retry_seconds)
+        outbox = Outbox(self.store.database, self.kept)
         return DeviceWaiting(self.name, outbox, self.delivered, self.export, self.settings)
 
     @cached_property
@@ -494,13 +489,6 @@ class EdgeDevice:
         from fedrag_flwr.exchange.device import SealedExchange
 
         return SealedExchange.of(self)
-
-    def _extractor(self) -> Extractor:
-        from fedrag_flwr.text import ModelExtractor, ParseExtractor
-
-        if self.settings.retrieval.extractor == "model":
-            return ModelExtractor(self.models.generator(), self.settings.seed)
-        return ParseExtractor()
 
     def _identity(self) -> dict[str, str]:
         encoder = self.models.encoder

@@ -16,7 +16,7 @@ from fedrag_flwr.knowledge_graph.communities import CutSettings, modularity, rec
 from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph
 from fedrag_flwr.knowledge_graph.resolution import Floats
 from fedrag_flwr.knowledge_graph.statements import Statement, statements_of
-from fedrag_flwr.knowledge_graph.summaries import Summarizer, subgraph_of
+from fedrag_flwr.knowledge_graph.summaries import ExtractiveSummarizer, subgraph_of
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import missing
 from fedrag_flwr.memory.store.graph_store import GraphStore, Kind, StoredCommunity, TextVector, as_dict
@@ -75,7 +75,7 @@ class GraphBuilder:
         store: MemoryStore,
         encoder: Encoder,
         pipeline: Pipeline,
-        summarizer: Summarizer,
+        summarizer: ExtractiveSummarizer,
         settings: CutSettings,
     ) -> None:
         self._store = store

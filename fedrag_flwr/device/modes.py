@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from fedrag_flwr.overlay.answer_cache import AnswerCache
     from fedrag_flwr.retrieval.order import EvidenceOrders
 
+TOP_K = 5  # memories that localise the Cognizer's evidence (FD-RAG: K)
+PASSAGES = 10  # of an order's first passages so many give their sentences
 Memories = Literal["all", "own", "none"]
 
 
@@ -108,13 +110,13 @@ class Engines:
             inference.passages,
             inference.words,
             inference.quotes,
-            memory.top_k,
+            TOP_K,
             inference.abstain_below,
             inference.ask_below,
         )
         return Engine(
             recall,
-            EvidenceStore(self._device, self._store, self._settings.retrieval.passages),
+            EvidenceStore(self._device, self._store, PASSAGES),
             Reader(tools.generator, inference.max_answer_tokens, self._settings.seed),
             tools.encoder,
             tools.pipeline,
@@ -180,19 +182,19 @@ class DeviceAnswers:
         """What was answered before, home's memory, home's own evidence; else whom home would ask."""
         parts = self.device.settings.fedrag
         named = self.device.settings.exchange_for("assisted") == "plain"  # else they go into sealed messages
-        if parts.cache and (before := self._before(question, own)) is not None:
+        if parts.has("cache") and (before := self._before(question, own)) is not None:
             return before
-        near: Near | None = self.device.graph.near if parts.summaries else None
+        near: Near | None = self.device.graph.near if parts.has("summaries") else None
         if not named:
             near = _hidden
-        return engine.ask(question, near, reading=parts.reading, owners=parts.owners and named)
+        return engine.ask(question, near, reading=parts.has("reading"), owners=parts.has("owners") and named)
 
     def seeker(self) -> Callable[[Question], tuple[Vector, Sequence[Want]]]:
         """Makes ready what says by which vector `fedrag` asks others about a question, and whom memory names.
 
         Both are for sealed messages in which neither shows.
         """
-        engine, owners = self._engine("assisted"), self.device.settings.fedrag.owners
+        engine, owners = self._engine("assisted"), self.device.settings.fedrag.has("owners")
 
         def sought(question: Question) -> tuple[Vector, Sequence[Want]]:
             vector, wants = engine.sought(question)
@@ -220,9 +222,8 @@ class DeviceAnswers:
             return self.device.graph.finish(question, given)
         if mode == "walk":
             return self.device.walks.finish(question, given, own=own)
-        kept = (
-            mode == "assisted" and self.device.settings.fedrag.cache and given
-        )  # else those who know may be back next time
+        # where nobody gave anything, those who know may be back next time
+        kept = mode == "assisted" and self.device.settings.fedrag.has("cache") and given
         cache = self.cache.of(own) if kept else None  # first: the weights may be replaced meanwhile
         answer = self._engine(mode).finish(question, given)
         if cache is not None:
@@ -230,7 +231,7 @@ class DeviceAnswers:
         return answer
 
     def _engine(self, mode: AnswerMode) -> Engine:
-        alone = mode == "own-memory" or (mode == "assisted" and not self.device.settings.fedrag.bank)
+        alone = mode == "own-memory" or (mode == "assisted" and not self.device.settings.fedrag.has("memories"))
         return self.device.engines.over("own" if alone else "all")
 
 

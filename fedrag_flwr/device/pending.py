@@ -13,6 +13,8 @@ from fedrag_flwr.records import Answer, Question, WaitingBatch, WaitingRequest, 
 from fedrag_flwr.settings import Settings
 
 _LOG = logging.getLogger(__name__)
+MOST_AT_ONCE = 16  # questions that a device brings to a run at once
+TRIES = 3  # runs of help after which a question is closed as declined
 GIVEN_UP = "nobody in the federation could help"
 OWN_ALONE = "this device answers in runs what its own people ask, and nothing else"
 
@@ -76,13 +78,12 @@ class DeviceWaiting:
         """Questions that a run may take up now: without their texts, or with them as they may leave.
 
         A device that shows its questions to nobody (`exchange` is download or encrypted) offers none to a strategy that
-        reads them or has an enclave. A question that no run could close in `serving.tries`
-        tries is closed as declined; one whose text cannot be released has spent a try, and costs no other.
+        reads them or has an enclave. A question that no run could close in `TRIES` tries is closed as declined; one
+        whose text cannot be released has spent a try, and costs no other.
         """
-        serving = self.settings.serving
-        if not serving.outbox or ((request.texts or request.enclave) and self._hides):
+        if not self.settings.serving.outbox or ((request.texts or request.enclave) and self._hides):
             return WaitingBatch(self.device, ())
-        taken, given_up = self.outbox.offer(min(request.most, serving.most), serving.tries)
+        taken, given_up = self.outbox.offer(min(request.most, MOST_AT_ONCE), TRIES)
         self.delivered.put(declined(name, GIVEN_UP) for name in given_up)
         for name in given_up:
             self.outbox.withdraw(name)

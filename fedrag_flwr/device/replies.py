@@ -210,7 +210,7 @@ class DeviceGiving:
 
     def _overview_in(self, folder: Path) -> SummaryOverview:
         keeper, device = self.releases, self.releases.device
-        with closing(SummaryStore(folder, keeper.store.dimension, keeper.settings.routing.most)) as evidence_store:
+        with closing(SummaryStore(folder, keeper.store.dimension)) as evidence_store:
             more = True
             while more:
                 batch = self._released_summaries(evidence_store.known_of(device))
@@ -227,7 +227,7 @@ class DeviceGiving:
         keeper.inform()
         while True:
             names = len(keeper.export.names)
-            told = f"{keeper.generation()}.{names}.{graph.vectors}.{graph.share}"
+            told = f"{keeper.generation()}.{names}.{graph.share}"
             batch = self.graph.share(request, hashlib.sha256(told.encode()).hexdigest()[:32])
             if len(keeper.export.names) == names:
                 return batch

@@ -191,7 +191,7 @@ class PrivateRouting:
         sought = asker(questions)
         by_scores = self._by_scores(request, questions) if request.owners else None
         # without summaries of its own, what another run handed out does not count
-        held = request.by != "nearest" or self._settings.fedrag.summaries
+        held = request.by != "nearest" or self._settings.fedrag.has("summaries")
         chosen = by_scores or [self._by_overview(vector) if held else () for vector, _ in sought]
         for question, (vector, wants), owners in zip(questions, sought, chosen, strict=True):
             asked = {want.owner: want.hyperedges for want in wants}

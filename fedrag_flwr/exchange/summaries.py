@@ -17,6 +17,7 @@ from fedrag_flwr import wire
 from fedrag_flwr.errors import CipherError, WireError
 from fedrag_flwr.exchange.routing import SummaryNumbers, restored, rounded
 from fedrag_flwr.exchange.sealed import context_of
+from fedrag_flwr.memory.store.summary_store import MOST_SUMMARIES
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.seals import SealingKey, check_tag, seal, seal_once, tag
 from fedrag_flwr.records import (
@@ -129,8 +130,8 @@ class PrivateSummaries:
         check_tag(self._key.tag_key(sender), opened[_KEY:], *_proven(context, sealed.sealed))
         self._numbers.check(sender, sealed.number)
         told = self._unpacked(SealingKey(opened[:_KEY]).open(sealed.sealed, context), run)
-        if len(told) > self._settings.most:
-            raise WireError(f"a device may have {self._settings.most:,} summaries (routing.most)", where="box")
+        if len(told) > MOST_SUMMARIES:
+            raise WireError(f"a device may have {MOST_SUMMARIES:,} summaries", where="box")
         for one in told:
             if one.origin != sealed.device or one.text or one.vector.shape != (self._encoder.dimension,):
                 raise WireError("something else than vectors of its sender's summaries", where="box")
@@ -147,17 +148,17 @@ class PrivateSummaries:
     def _unpacked(self, data: bytes, run: str) -> tuple[SubgraphSummary, ...]:
         if self._settings.precision == "float16":
             return wire.unpack(data, SummaryOverview, run=run).summaries
-        return restored(wire.unpack(data, RoundedOverview, run=run), self._encoder.dimension, self._settings.most)
+        return restored(wire.unpack(data, RoundedOverview, run=run), self._encoder.dimension, MOST_SUMMARIES)
 
     def _context(self, sender: str, number: int, run: str) -> str:
         about = f"{number} {self._settings.precision} {self._encoder.id}"
         return context_of("summaries", run, about, sender)
 
 
-def most_sealed(settings: RoutingSettings, dimension: int) -> int:
+def most_sealed(precision: str, dimension: int) -> int:
     """Bytes of the largest sealed message in which a device's summaries may stand, with vectors of a dimension."""
-    each = dimension if settings.precision == "int8" else 2 * dimension + _EACH
-    return _AROUND + settings.most * each
+    each = dimension if precision == "int8" else 2 * dimension + _EACH
+    return _AROUND + MOST_SUMMARIES * each
 
 
 def _proven(context: str, sealed: bytes) -> tuple[bytes, ...]:

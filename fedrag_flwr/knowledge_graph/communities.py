@@ -46,7 +46,7 @@ class CutSettings:
             raise SettingError(
                 "sizes are 1 <= least <= most, and resolution is above 0",
                 where="communities",
-                fix="set graph.community-least to no more than graph.community-most",
+                fix="let least be no more than most",
             )
 
 

@@ -27,6 +27,7 @@ from fedrag_flwr.overlay.expertise import ExpertiseState
 from fedrag_flwr.overlay.topic_sums import TopicLearner
 from fedrag_flwr.overlay.topics import HEADINGS, LEARNT, SHIPPED, ModelTopics
 from fedrag_flwr.overlay.walk_records import Json, Judgements, WalkNotes
+from fedrag_flwr.overlay.walks import WalkRules
 from fedrag_flwr.privacy.bundles import MASKED_FOR_ONE
 from fedrag_flwr.privacy.export import ExportFilter
 from fedrag_flwr.privacy.vectors import rescored
@@ -55,6 +56,7 @@ _LOG = logging.getLogger(__name__)
 NOTES = "walks.sqlite"
 _ROUNDING = 0.001  # of a cosine that another side computes
 _MOST_RANKED = 1_000
+CACHE_HOURS = 24.0  # longest life of an answer that rests on others' evidence
 _READ = 8  # sentences of home that are read
 
 
@@ -204,8 +206,7 @@ class DeviceWalks:
     @property
     def cache(self) -> AnswerCache:
         """Answers that may be given again: those that were made as they would be now."""
-        overlay = self.settings.overlay
-        limits = (overlay.cache_similarity, overlay.cache_hours)
+        limits = (self.settings.overlay.cache_similarity, CACHE_HOURS)
         by = f"{self._made_with} {self._orders.id}".strip()  # what orders evidence may be replaced meanwhile
         return AnswerCache(self.device, self.store, self.notes, *limits, by, self.clock)
 
@@ -242,8 +243,7 @@ class DeviceWalks:
         return self._restored(self.notes.get("expertise"))
 
     def _restored(self, kept: Json | None) -> Expertise[str]:
-        overlay = self.settings.overlay
-        rules = LearningRules(half_life=overlay.half_life, reputation=overlay.reputation)
+        rules = LearningRules()
         return Expertise[str].restored(rules, cast(ExpertiseState, kept)) if kept else Expertise[str](rules)
 
     def sweep(self) -> None:
@@ -280,7 +280,7 @@ class DeviceWalks:
         topics = {one.topic: one.weight for one in hop.topics}
         claims = [self.sketches.claim(name, topics) if kind == "sketch" else 0.0 for name in names]
         ranked = self.expertise.ranked(names, topics, claims, rng)
-        return tuple(RankedPeer(name, min(score, 1e6)) for name, score in ranked[: self.settings.overlay.fanout])
+        return tuple(RankedPeer(name, min(score, 1e6)) for name, score in ranked[: WalkRules.of(kind).fanout])
 
     def _learn(self, lessons: Sequence[Lesson]) -> None:
         def learn(expertise: Expertise[str]) -> None:

@@ -171,7 +171,7 @@ class TopicLearner:
             given = topic_counts(documents, state.centroids)
         else:
             given = topic_sums(documents, state.centroids, state.counts).ravel()
-        noise = self.sketches.settings.overlay.learning_noise
+        noise = self.sketches.settings.federation.sum_noise
         return TopicUpdate(self.sketches.device, "", self.sums.give(request.step, request.server, given, run, noise))
 
     # --- parts ------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ class TopicLearner:
             total = counts = self._total(request, counts.shape, run)
         else:
             total = self._total(request, centroids.shape, run)
-            noise = overlay.learning_noise * math.sqrt(request.devices)
+            noise = self.sketches.settings.federation.sum_noise * math.sqrt(request.devices)
             centroids = moved(centroids, before.counts, total, noise)
         told = np.rint(total / STEP).astype("<i8").tobytes()  # equal at all devices, unlike the last bits of vectors
         name = hashlib.sha256(f"{before.name}|".encode() + told).hexdigest()[:16]

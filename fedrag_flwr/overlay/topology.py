@@ -8,6 +8,7 @@ import numpy as np
 
 from fedrag_flwr.errors import SettingError
 
+TOPOLOGIES = ("barabasi-albert", "measured")  # beside a list of edges
 _QUICKEST = 1e-3  # seconds below which delays do not differ
 
 

@@ -45,6 +45,11 @@ class WalkRules:
     max_hops: int = 6
     fanout: int = 4
 
+    @classmethod
+    def of(cls, kind: WalkKind) -> WalkRules:
+        """The rules by which devices walk: best first takes more neighbours, of which few are queried."""
+        return cls(kind, fanout=8 if kind == "sketch" else 4)
+
 
 @dataclass(frozen=True, slots=True)
 class Visit(Generic[P]):

@@ -23,6 +23,7 @@ SENTENCE = "SENTENCE"
 ERASED_TYPES = frozenset(
     {"PERSON", "ORG", "GPE", "LOC", "FAC", "NORP", "DATE", "YEAR", "TIME", "EVENT", "PRODUCT", "WORK_OF_ART", "NAME"}
 )
+KEEP = 0.5  # least score of a sentence that stays, as a share of the best one's (fitted)
 _WORDS_WEIGHT = 0.5  # of the question's words in a sentence, beside its nearness
 
 
@@ -65,7 +66,7 @@ class QueryFocusedErasure:
 
     name = "erasure"
 
-    def __init__(self, pipeline: Pipeline, encoder: Encoder, keep: float = 0.5, *, spans: bool = True) -> None:
+    def __init__(self, pipeline: Pipeline, encoder: Encoder, keep: float = KEEP, *, spans: bool = True) -> None:
         self._pipeline = pipeline
         self._encoder = encoder
         self._keep = keep
@@ -80,7 +81,7 @@ class QueryFocusedErasure:
             If it is.
         """
         if not 0 <= self._keep <= 1:
-            raise SettingError(f"{self._keep} is no share", where="privacy.erasure-keep", fix="choose from 0 to 1")
+            raise SettingError(f"{self._keep} is no share", where="erasure", fix="choose from 0 to 1")
 
     def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """Erase from each bundle what its question does not need."""

@@ -93,7 +93,7 @@ def open_export_filter(
     known = KnownNames(names if mode != "none" or personal else None)
     operators: list[Operator] = []
     if "erasure" in further:
-        operators.append(QueryFocusedErasure(pipeline, encoder, settings.erasure_keep))
+        operators.append(QueryFocusedErasure(pipeline, encoder))
     if mask_types or personal:
         analyser = PersonalDataAnalyser(pipeline, personal) if personal else None
         operators.append(TypeMasking(pipeline, [*mask_types, *personal], public, known, analyser))

@@ -142,11 +142,10 @@ class SourceRouter:
         active = np.maximum(scaled @ self.hidden + self.hidden_bias, 0.0)
         return np.asarray(1.0 / (1.0 + np.exp(-(active @ self.output + self.output_bias))), dtype=np.float64)
 
-    def choose(self, chances: Values, most: int, threshold: float = -1.0) -> list[int]:
-        """The devices to ask, likeliest first: those from the threshold on (negative: as fitted), and always one."""
-        limit = self.threshold if threshold < 0 else threshold
+    def choose(self, chances: Values, most: int) -> list[int]:
+        """The devices to ask, likeliest first: those from the threshold on, and always one."""
         order = [int(place) for place in np.argsort(-chances, kind="stable")]
-        return [place for rank, place in enumerate(order) if rank == 0 or chances[place] >= limit][:most]
+        return [place for rank, place in enumerate(order) if rank == 0 or chances[place] >= self.threshold][:most]
 
     def save(self, path: Path) -> None:
         """Write it as JSON."""

@@ -13,13 +13,12 @@ from fedrag_flwr.text.tuple_cache import (
     unchanged,
     write_tuples,
 )
-from fedrag_flwr.text.tuples import Extractor, ModelExtractor, ParseExtractor
+from fedrag_flwr.text.tuples import Extractor, ParseExtractor
 from fedrag_flwr.text.words import anchors_of, normalise_anchor, normalise_line, normalise_text
 
 __all__ = [
     "TITLE_SEPARATOR",
     "Extractor",
-    "ModelExtractor",
     "ParseExtractor",
     "ParsedPassage",
     "Pipeline",

@@ -106,16 +106,15 @@ class BenchPlan:
         needed: dict[str, Plain] = {
             "seed": self.seed,
             "models.generation-cache": False,
-            "fedrag.cache": False,
+            "fedrag.without": "cache",
             "overlay.cache-similarity": 1.1,
-            **dict.fromkeys(("caching.summaries", "caching.inputs", "caching.answers"), 0),
+            "caching.bytes": 0,
             "hybrid.report": "none",
             "privacy.export": "none",
             "privacy.public-names": "",
             "privacy.share-documents": True,
             "federation.devices": self.devices,
             "federation.round-timeout": 36_000.0,
-            "federation.poll-seconds": 0.001,
             "routing.quota": 1_000_000,  # it outlives a run, and systems share it
             "data.split": self.split,
             "data.limit": 0,

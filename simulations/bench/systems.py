@@ -198,7 +198,7 @@ def at_home(memories: Memories = "own", *, memory: bool = True, reading: bool = 
 # FD-RAG's variants (Table 2, Figure 3), and the floor.
 ON_DEVICE: Mapping[str, Alone] = {
     "fd-rag-local": Alone(at_home()),
-    "fd-rag-kmeans-edges": Alone(at_home(), {"hypergraph.steps": 0, "hypergraph.candidates": 1}),
+    "fd-rag-kmeans-edges": Alone(at_home(), {"hypergraph.grouping": "k-means"}),
     "fd-rag-random-edges": Alone(at_home(), {"hypergraph.grouping": "random"}),
     "fd-rag-no-memory": Alone(at_home("none"), memories=False),
     "fd-rag-memorizer": Alone(at_home(reading=False)),
@@ -219,11 +219,9 @@ CHANGES: Mapping[str, Mapping[str, Plain]] = {
 
 
 VARIANTS: Mapping[str, tuple[str, Mapping[str, Plain]]] = {
-    "fedrag-no-shared-memory": ("fedrag", {"fedrag.bank": False}),
-    "fedrag-no-owners": ("fedrag", {"fedrag.owners": False}),
-    "fedrag-no-summaries": ("fedrag", {"fedrag.summaries": False}),
-    "summary-routing-one-candidate": ("summary-routing", {"gate.candidates": 1}),
-    "summary-routing-no-graph": ("summary-routing", {"graph.retrieval": "chunks"}),
+    "fedrag-no-shared-memory": ("fedrag", {"fedrag.without": "memories, cache"}),
+    "fedrag-no-owners": ("fedrag", {"fedrag.without": "owners, cache"}),
+    "fedrag-no-summaries": ("fedrag", {"fedrag.without": "summaries, cache"}),
 }
 
 TRAINED = "controller-fedavg"  # it trains on devices' own questions, and here they have only those that are asked

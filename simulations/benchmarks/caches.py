@@ -221,7 +221,7 @@ class Tiers:
     versions: Mapping[str, str] = {DEVICE: "1"}
 
     def __init__(self, root: Path, settings: Settings) -> None:
-        self.caches = FusionCaches(root / "server", settings.caching)
+        self.caches = FusionCaches(root / "server", settings.caching.bytes)
 
     def input(self, question: RecordQuestion) -> tuple[EvidenceUnit, ...]:
         """What the model reads for a question, from its tier or made anew and kept there."""

@@ -202,7 +202,7 @@ def _beside(plain: SummaryRouting, private: SummaryRouting, exchange: str) -> Ro
 
 def routed(home: Path, strategy: str, exchange: str, asked: Sequence[Question]) -> SummaryRouting:
     """One strategy over the demo's devices, which are built once; the gate trusts nobody, memory answers nothing."""
-    changes: dict[str, Plain] = {"routing.overview": 0} if strategy == "summary-routing" else {"memory.delta": 1.0}
+    changes: dict[str, Plain] = {} if strategy == "summary-routing" else {"memory.delta": 1.0}
     settings = Settings.from_config(
         {
             "strategy": strategy,
@@ -212,12 +212,9 @@ def routed(home: Path, strategy: str, exchange: str, asked: Sequence[Question]) 
             "models.context-tokens": 2048,
             "inference.max-answer-tokens": 8,
             "inference.abstain-below": 0.0,  # answers that were declined would all be equal
-            "fedrag.cache": False,
-            "fedrag.reading": False,
-            "gate.candidates": 1,
+            "fedrag.without": "reading, cache",
             "gate.threshold": 1.0,
             "routing.quota": 1_000_000,
-            "federation.poll-seconds": 0.01,
             **changes,
         }
     )

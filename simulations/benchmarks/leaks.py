@@ -218,9 +218,7 @@ def wording(world: LeakWorld, mode: str) -> Row:
             )
             for name in sorted(known)[:COMMUNITIES]:
                 told = subgraph_of(graph, known[name].members, titles, texts)
-                summary = ExtractiveSummarizer(
-                    device.settings.graph.detail, device.settings.graph.most_copied
-                ).summarize(told)
+                summary = ExtractiveSummarizer(device.settings.graph.detail).summarize(told)
                 device.graph.hide.prepare({name: summary})
                 for shown in device.export.release_summaries({name: summary}).items:
                     figures.append(

@@ -26,7 +26,7 @@ from fedrag_flwr.evaluation.metrics import accuracy, normalise_answer
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.privacy import Bundle, Operator, TypeMasking
 from fedrag_flwr.privacy.analyser import FURTHER_TYPES, PERSONAL_TYPES, PersonalDataAnalyser, stay_offline
-from fedrag_flwr.privacy.erasure import QueryFocusedErasure
+from fedrag_flwr.privacy.erasure import KEEP, QueryFocusedErasure
 from fedrag_flwr.privacy.normalise import clean
 from fedrag_flwr.privacy.replacement import PLACEHOLDER
 from fedrag_flwr.settings import fedrag_home
@@ -109,8 +109,7 @@ def run(
     if count := bench.sized(questions, 2):
         asked = asked_of(bench.data(), count, models)
         left = [
-            kept.row(f"{name} {count}", partial(operated, name, asked, chain))
-            for name, chain in chains(models, bench.settings.privacy.erasure_keep).items()
+            kept.row(f"{name} {count}", partial(operated, name, asked, chain)) for name, chain in chains(models).items()
         ]
         bench.table("operators", operators(left), "Per cent of answers, of names and of characters that are left.")
 
@@ -273,17 +272,17 @@ def _holds(text: str, name: str) -> bool:
     return accuracy(text, [name]) > 0
 
 
-def chains(models: Models, keep: float) -> dict[str, list[Operator]]:
+def chains(models: Models) -> dict[str, list[Operator]]:
     """The operators by what the table calls them."""
     pipeline = models.pipeline
-    erasure = QueryFocusedErasure(pipeline, models.encoder, keep)
+    erasure = QueryFocusedErasure(pipeline, models.encoder)
     presidio = TypeMasking(pipeline, PERSONAL_TYPES, analyser=PersonalDataAnalyser(pipeline))
     return {
         "none": [],
-        f"erasure, {keep:g}": [erasure],
+        f"erasure, {KEEP:g}": [erasure],
         "type masking": [TypeMasking(pipeline)],
         "presidio": [presidio],
-        f"erasure, {keep:g}, and presidio": [erasure, presidio],
+        f"erasure, {KEEP:g}, and presidio": [erasure, presidio],
     }
 
 

@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np
 
+from fedrag_flwr.device.modes import TOP_K
 from fedrag_flwr.memory.matcher import Matcher
 from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import MemoryItem
@@ -29,12 +30,12 @@ def run(bench: Bench) -> None:
     """Ask a hundred questions, each near to one memory, over each number of memories."""
     import pandas as pd
 
-    memory = bench.settings.memory
-    kept = bench.rows("rows", f"{memory.alpha} {memory.top_k}")
+    alpha = bench.settings.memory.alpha
+    kept = bench.rows("rows", f"{alpha} {TOP_K}")
     rows = []
     for size in bench.sized(SIZES, SIZES[:1]):
         bench.tell(f"{size:,} memories")
-        rows.append(kept.row(str(size), partial(_apart, size, memory.alpha, memory.top_k)))
+        rows.append(kept.row(str(size), partial(_apart, size, alpha, TOP_K)))
     bench.table("matching", pd.DataFrame(rows))
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.evaluation.metrics import accuracy, judge
 from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.local_grid import LocalGrid
+from fedrag_flwr.memory.fusion.merge import FusionRules
 from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from server_app.run import questions_of
@@ -41,21 +42,21 @@ if TYPE_CHECKING:
 
 OUTCOMES = ("right", "liar's", "other", "declined")
 ALL: frozenset[Channel] = frozenset(("memories", "summaries", "evidence"))
-_UNLIMITED = 1_000  # more than a question has memories
+_UNLIMITED = FusionRules(quota=1_000)  # more than a question has memories
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """How the liar lies, under which settings, and whether each device counts once among memories."""
+    """How the liar lies, under which settings, and whether a device counts once and says the same a few times."""
 
     channels: frozenset[Channel] = ALL
     changes: Mapping[str, Plain] = field(default_factory=dict)
-    quorum: bool = True
+    defended: bool = True
 
 
 CASES: Mapping[str, Case] = {
     "no attack": Case(frozenset()),
-    "none": Case(changes={"memory.fusion-quota": _UNLIMITED}, quorum=False),
+    "none": Case(defended=False),
     "shipped": Case(),
     "quorum of two": Case(changes={"inference.quorum": 2}),
     "no attack + quorum of two": Case(frozenset(), {"inference.quorum": 2}),
@@ -117,9 +118,8 @@ class World:
                 "exchange": "plain",  # the liar speaks in the open
                 "data.root": str(self.folders),
                 "federation.devices": len(self.devices),
-                "federation.poll-seconds": 0.001,
                 "federation.round-timeout": 36_000.0,
-                "fedrag.cache": False,
+                "fedrag.without": "cache",
                 **self.changes,
                 **changes,
             }
@@ -157,7 +157,7 @@ def measure(world: World, name: str, lies: Mapping[str, Lie]) -> Row:
     with tempfile.TemporaryDirectory(dir=world.home) as folder:
         home = Path(folder) / "home"
         shutil.copytree(world.stores, home)
-        with nullcontext() if case.quorum else mock.patch("fedrag_flwr.device.modes.Quorum", Credulous):
+        with nullcontext() if case.defended else credulous():
             answers = world.run(case, home, lies)
     given = {answer.question_id: answer for answer in answers}
     row: dict[str, float | str] = {"case": name}
@@ -168,6 +168,16 @@ def measure(world: World, name: str, lies: Mapping[str, Lie]) -> Row:
     stolen = [given[key] for key, lie in lies.items() if key in given and outcome(lie, given[key]) == "liar's"]
     recalled = sum(answer.path == "memorizer" for answer in stolen)
     return row | {"liar's from memory": recalled, "liar's from evidence": len(stolen) - recalled}
+
+
+@contextmanager
+def credulous() -> Iterator[None]:
+    """Let a device say the same as often as it likes, and count each time."""
+    with (
+        mock.patch("fedrag_flwr.memory.fusion.shared.FusionRules", return_value=_UNLIMITED),
+        mock.patch("fedrag_flwr.device.modes.Quorum", Credulous),
+    ):
+        yield
 
 
 def outcome(lie: Lie, answer: Answer | None) -> str:

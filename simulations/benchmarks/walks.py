@@ -37,7 +37,7 @@ from strategies import ServerTools, make_strategy
 THRESHOLDS = {"medquad": 0.7, "huffpost": 0.75}  # fitted on train questions
 WALKS: Mapping[str, Mapping[str, Plain]] = {
     "topic-walk": {},
-    "sketch-walk": {"strategy": "topic-walk", "overlay.walk": "sketch", "overlay.fanout": 8},
+    "sketch-walk": {"strategy": "topic-walk", "overlay.walk": "sketch"},
     "random-walk": {},
     "flooding": {},
 }

@@ -26,7 +26,6 @@ CERTIFICATES = APP / "deploy" / "certificates.sh"
 SUPERLINK = "superlink"
 CONNECTION = "deployment"
 _NICE = 10
-_POLL_SECONDS = 0.5  # each look for replies is a request over TLS, which on two cores takes from the devices
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +105,7 @@ class Deployment:
         """
         results, start = self.root / "results", time.monotonic()
         lines = [] if log is None else log
-        own: dict[str, Plain] = {"results": str(results), "federation.poll-seconds": _POLL_SECONDS}
+        own: dict[str, Plain] = {"results": str(results)}
         run_id, status = self.flower.run(APP, {**own, **config}, None, lines.append)
         return Run(run_id, status, time.monotonic() - start, results / run_id, tuple(lines))
 

@@ -45,7 +45,6 @@ def small_config(strategy: str, questions: int) -> dict[str, Plain]:
         "memory.tokens-per-kilotoken": 0,
         "inference.max-answer-tokens": 8,
         "inference.abstain-below": 0.0,  # SmolLM2 is seldom sure
-        "gate.candidates": 1,
         "hybrid.report": "extractive",
         "data.limit": questions,
     }

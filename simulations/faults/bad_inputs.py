@@ -19,7 +19,7 @@ from fedrag_flwr.settings import Settings
 from strategies import ServerTools, make_strategy
 
 TEXT = "The windmill of Pollern was built by Agathe Wimmersbach in 1803. It grinds spelt and has four sails."
-SETTINGS = Settings.from_config({"memory.tokens-per-kilotoken": 0, "hypergraph.steps": 40})
+SETTINGS = Settings.from_config({"memory.tokens-per-kilotoken": 0})
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ CASES: Mapping[str, tuple[str, Case]] = {  # bad input -> the error, and how it 
     "a model file that is no model": ("ModelError", _no_model),
     "a setting out of range": ("SettingError", _setting("memory.delta", 1.5)),
     "a setting of a wrong type": ("SettingError", _setting("federation.devices", "five")),
-    "an unknown setting": ("SettingError", _setting("memory.gamma", 1)),
+    "an unknown setting": ("SettingError", _setting("gamma", 1)),
     "an unknown strategy": (
         "SettingError",
         lambda place: caught(lambda: make_strategy("guess", SETTINGS, [], ServerTools(SETTINGS))),

@@ -70,12 +70,12 @@ def _in_run(change: Callable[[Message], Message | None], grid: type[LocalGrid] =
                 "data.root": str(place.root / "data"),
                 "federation.devices": 3,
                 "federation.round-timeout": 2.0,
-                "federation.poll-seconds": 0.01,
-                "federation.retry-seconds": 0.01,
             }
         )
         made = grid(app, [{"partition-id": n} for n in range(3)], settings.flat(), tamper=tamper)
-        outcome = make_strategy("local-rag", settings, [], ServerTools(settings)).run(made, "1")
+        strategy = make_strategy("local-rag", settings, [], ServerTools(settings))
+        strategy.pause = 0.01
+        outcome = strategy.run(made, "1")
         heard = f"nothing: the run went on and heard {len(outcome.builds)} of 3 devices"
         [(name, reason)] = outcome.traffic.missing.items() or [("all", "each reply came twice, the first counts")]
         return Shown("Traffic.missing", reason, name, heard)

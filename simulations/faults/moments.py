@@ -19,7 +19,7 @@ import numpy as np
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, StoreFullError
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.settings import Plain, Settings
+from fedrag_flwr.settings import Settings
 from server_app.journal import FILE as JOURNAL
 from simulations.faults.grids import HurtGrid, LossyGrid, RestlessGrid, SlowGrid, skewed_grid
 from simulations.faults.small_device import (
@@ -223,16 +223,16 @@ def messages_repeated(root: Path, moments: int, rng: np.random.Generator) -> Tal
 
 def messages_lost(root: Path, moments: int, rng: np.random.Generator) -> Tally:
     """Every tenth message and every tenth reply is lost."""
-    return _over_messages(root, moments, lambda settings: LossyGrid(settings, rng), **{"federation.retries": 10})
+    return _over_messages(root, moments, lambda settings: LossyGrid(settings, rng), retries=10)
 
 
-def _over_messages(root: Path, moments: int, grid_of: Callable[[Settings], HurtGrid], **changes: Plain) -> Tally:
+def _over_messages(root: Path, moments: int, grid_of: Callable[[Settings], HurtGrid], retries: int = 3) -> Tally:
     tally, federation = Tally(), _federation(root)
-    settings, expected = federation.answering(**changes), _built(federation)
+    settings, expected = federation.answering(), _built(federation)
 
     def hurt() -> None:
         grid = grid_of(settings)
-        assert federation.ask(settings, grid) == (expected, {}), "another run than an undisturbed one"
+        assert federation.ask(settings, grid, retries) == (expected, {}), "another run than an undisturbed one"
         tally.seen["messages hurt"] += grid.hurt
 
     for _ in range(moments):

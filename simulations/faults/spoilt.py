@@ -168,14 +168,14 @@ def whole_runs(root: Path, count: int, rng: np.random.Generator, runs: int) -> T
         return reply
 
     for changes in RUNS[:runs]:
-        settings = federation.settings(**changes, **{"federation.quorum": 0.0, "federation.retries": 0})
+        settings = federation.settings(**changes, **{"federation.quorum": 0.0})
         for _ in range(count):
             tally.attempt(lambda settings=settings: _end_of(federation, settings, tamper))  # type: ignore[misc]
     return tally
 
 
 def _end_of(federation: SmallFederation, settings: Settings, tamper: Callable[[Message], Message]) -> str:
-    federation.ask(settings, federation.grid(settings, tamper))
+    federation.ask(settings, federation.grid(settings, tamper), retries=0)
     return ""
 
 

@@ -19,7 +19,7 @@ ADA = Answer("q", "Ada", "remote", 0.5)
 
 @pytest.fixture
 def caches(tmp_path: Path) -> Iterator[FusionCaches]:
-    opened = FusionCaches(tmp_path, CachingSettings())
+    opened = FusionCaches(tmp_path, CachingSettings().bytes)
     yield opened
     opened.close()
 

@@ -170,14 +170,14 @@ def test_a_rebuild_takes_waiting_questions_along(built: Any, tmp_path: Path, wor
     store = ["--store", str(root), "--name", "spare", *SMALL]
     before = parsed("build", built["folder"], *store, "--json")
     with MemoryStore.open(root, {}, create=False) as memory:
-        outbox = Outbox(memory.database, tmp_path / "keys", 60)
+        outbox = Outbox(memory.database, tmp_path / "keys")
         outbox.put(Question("q1", "Who signed the lease?", "spare"))
         told = Answer("q0", "Odile Varro", "remote", 0.8, decisions=(because("place", "at the server", 0.8),))
         DeliveredAnswers(memory.database).put([told])
         secret = memory.state()
     assert (run("build", built["folder"], *store, "--rebuild", *words).exit_code != 0) == kept
     with MemoryStore.open(root, {}, create=False) as memory:
-        waiting = Outbox(memory.database, tmp_path / "keys", 60).waiting()
+        waiting = Outbox(memory.database, tmp_path / "keys").waiting()
         assert [one.text for one in waiting] == ["Who signed the lease?"]
         assert DeliveredAnswers(memory.database).all() == {"q0": told}
         assert (memory.version == before["version"], memory.state() == secret) == (kept, kept)
@@ -190,13 +190,13 @@ def test_a_rebuild_that_stops_half_way_leaves_what_people_asked_to_the_next(buil
     assert run(*building).exit_code == 0
     told = Answer("q0", "Odile Varro", "remote", 0.8, decisions=(because("place", "at the server", 0.8),))
     with MemoryStore.open(root, {}, create=False) as memory:
-        Outbox(memory.database, tmp_path / "keys", 60).put(Question("q1", "Who signed the lease?", "spare"))
+        Outbox(memory.database, tmp_path / "keys").put(Question("q1", "Who signed the lease?", "spare"))
         DeliveredAnswers(memory.database).put([told])
     for _ in range(2):
         assert run(*building, "--rebuild", "--set", "privacy.public-names=/no/such/file").exit_code == 1
     assert run(*building).exit_code == 0
     with MemoryStore.open(root, {}, create=False) as memory:
-        assert [one.id for one in Outbox(memory.database, tmp_path / "keys", 60).waiting()] == ["q1"]
+        assert [one.id for one in Outbox(memory.database, tmp_path / "keys").waiting()] == ["q1"]
         assert DeliveredAnswers(memory.database).all() == {"q0": told}
     assert not (root / CARRIED).exists()
 
@@ -374,6 +374,8 @@ ERRORS: list[tuple[list[str], str, str]] = [
     (["models", "verify"], DEFAULT_GENERATOR, "pull it first"),
     (["simulate", "--set", "federation.quorum=3"], "less than or equal to 1", "pyproject.toml"),
     (["simulate", "--app", "/no/such/app"], "no Flower app", "pyproject.toml"),
+    (["simulate", "--set", "fedrag.bank=false"], "'fedrag.bank' is now 'fedrag.without'", "set 'fedrag.without'"),
+    (["build", ".", "--set", "federation.retries=4"], "'federation.retries' is fixed at 3", "leave it out"),
 ]
 
 

@@ -44,7 +44,6 @@ BASE: dict[str, Plain] = {
     "models.context-tokens": 2048,
     "memory.tokens-per-kilotoken": 0,
     "inference.max-answer-tokens": 12,
-    "federation.poll-seconds": 0.01,
 }
 
 # the run's settings, the node config, what holds at the device
@@ -70,7 +69,6 @@ DECIDED: list[tuple[str, Config, Config, Config]] = [
     ("nor weights", {"retrieval.weights": "/tmp/w.json"}, AT, {"retrieval.weights": "shipped"}),
     ("topics learnt together are the run's to ask", {"overlay.topics": "learnt"}, AT, {}),
     ("an own file of topics", {}, AT | {"topics": "/etc/topics.json"}, {"overlay.topics": "/etc/topics.json"}),
-    ("waiting questions are not given up sooner", {"serving.tries": 1}, AT, {"serving.tries": 3}),
     (
         "a run adds operators, and takes none away",
         {"privacy.operators": "presidio, erasure"},
@@ -99,8 +97,6 @@ DECIDED: list[tuple[str, Config, Config, Config]] = [
     ("an own budget wins", {"privacy.budget": 100.0}, AT | {"budget": 3.0}, {"privacy.budget": 3.0}),
     ("a large budget is not the run's to ask", {"privacy.budget": 1e6}, AT, {"privacy.budget": 10.0}),
     ("nor are small groups", {"privacy.group-size": 2}, AT, {"privacy.group-size": 5}),
-    ("nor is less erasure", {"privacy.erasure-keep": 0.1}, AT, {"privacy.erasure-keep": 0.5}),
-    ("nor are summaries that copy more", {"graph.most-copied": 1.0}, AT, {"graph.most-copied": 0.1}),
     ("larger groups are", {"privacy.group-size": 26}, AT, {"privacy.group-size": 26}),
     ("nor is the partition", {"privacy.partition": "/etc/p.jsonl"}, AT, {"privacy.partition": "demo"}),
     ("an own partition", {}, AT | {"partition": "demo-strong"}, {"privacy.partition": "demo-strong"}),
@@ -350,7 +346,6 @@ def fused(tmp_path_factory: pytest.TempPathFactory) -> tuple[LocalGrid, dict[str
         "data.root": str(root / "data"),
         "data.questions": str(root / "questions.jsonl"),
         "federation.devices": len(SILOS),
-        "memory.bridges-per-item": 0,
         "privacy.export": "ldp",
         "privacy.epsilon": EPSILON,
         "privacy.budget": EPSILON,

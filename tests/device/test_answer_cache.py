@@ -183,9 +183,8 @@ def test_an_answer_over_anothers_memory_ends_with_its_hours(device: EdgeDevice) 
     [
         ("memory.delta", 0.99, False),
         ("retrieval.order", "similarity", False),
-        ("fedrag.reading", False, False),
+        ("fedrag.without", "reading", False),
         ("routing.devices", 3, False),
-        ("graph.retrieval", "chunks", False),
         ("exchange", "encrypted", False),
         ("seed", 99, False),
         ("baselines", "flooding", False),

@@ -12,7 +12,9 @@ import pytest
 from spacy.tokens import Doc
 
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.device.builder import GROUPINGS
 from fedrag_flwr.errors import EmptySourceError, FedragError, SettingError, SourceError, StoreMismatchError
+from fedrag_flwr.hypergraph import LearningSettings
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Generator
@@ -148,7 +150,7 @@ def learnt(device: Watched) -> tuple[object, object]:
 
 
 OTHERWISE: list[dict[str, Plain]] = [
-    {"hypergraph__units_per_edge": 1},
+    {"hypergraph__grouping": "k-means"},
     {"hypergraph__grouping": "random", "seed": 8},
     {"memory__tokens_per_kilotoken": 1_500},
 ]
@@ -168,10 +170,11 @@ def test_changed_settings_make_what_a_fresh_store_has(
 
 
 def test_a_document_that_could_not_be_read_when_settings_changed_is_made_anew_later(
-    device: Watched, tmp_path: Path
+    device: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device.build()
-    changes: dict[str, Plain] = {"hypergraph__units_per_edge": 1}
+    changes: dict[str, Plain] = {"hypergraph__grouping": "k-means"}
+    monkeypatch.setitem(GROUPINGS, "k-means", LearningSettings(units_per_edge=1))  # alike in any order
     other, fresh = Watched(tmp_path, **changes), Watched(tmp_path / "fresh", **changes)
     fresh.write()
     fresh.build()
@@ -187,9 +190,9 @@ def test_a_document_that_could_not_be_read_when_settings_changed_is_made_anew_la
 
 def test_settings_that_make_no_memory_otherwise_build_nothing(device: Watched, tmp_path: Path) -> None:
     version = device.build().version
-    settings: dict[str, Plain] = {"memory__delta": 0.9, "models__generator": "another", "retrieval__passages": 3}
+    settings: dict[str, Plain] = {"memory__delta": 0.9, "models__generator": "another"}
     assert Watched(tmp_path, **settings).build().version == version
-    with_others = Watched(tmp_path, hypergraph__units_per_edge=1)
+    with_others = Watched(tmp_path, hypergraph__grouping="k-means")
     assert with_others.build(memories=False).version == version
 
 
@@ -197,7 +200,7 @@ def test_a_store_that_does_not_know_its_settings_stays_as_it_is(device: Watched,
     version = device.build().version
     with device.open() as opened, opened.store.database.writing() as connection:
         connection.execute("DELETE FROM meta")
-    assert Watched(tmp_path, hypergraph__units_per_edge=1).build().version == version
+    assert Watched(tmp_path, hypergraph__grouping="k-means").build().version == version
 
 
 CHANGES: list[tuple[str, dict[str, str], tuple[str, ...], tuple[int, int, int]]] = [

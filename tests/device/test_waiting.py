@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.device.pending import OWN_ALONE
+from fedrag_flwr.device.pending import OWN_ALONE, TRIES
 from fedrag_flwr.errors import BudgetError
 from fedrag_flwr.privacy.operators import Bundle, OperatorChain
 from fedrag_flwr.records import Answer, AnswerMode, Cost, Evidence, EvidenceUnit, Question, WaitingRequest
@@ -31,9 +31,10 @@ class Refusing:
 
 
 @pytest.fixture
-def device(tmp_path_factory: pytest.TempPathFactory) -> EdgeDevice:
+def device(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> EdgeDevice:
     files = shared_federation(tmp_path_factory).copy_to(tmp_path_factory.mktemp("waiting"))
-    return files.with_changes(serving__outbox=True, serving__retry_seconds=0.0).device("rivers")
+    monkeypatch.setattr("fedrag_flwr.memory.store.outbox.RETRY_SECONDS", 0.0)
+    return files.with_changes(serving__outbox=True).device("rivers")
 
 
 def test_a_question_that_may_not_leave_costs_no_other_its_turn(device: EdgeDevice) -> None:
@@ -41,11 +42,10 @@ def test_a_question_that_may_not_leave_costs_no_other_its_turn(device: EdgeDevic
         for name in ("first", "second", "third"):
             device.waiting.outbox.put(Question(name, f"What is the {name}?", "rivers"))
         device.export._chain = OperatorChain([Refusing()], "rivers")
-        tries = device.settings.serving.tries
-        for _ in range(tries):
+        for _ in range(TRIES):
             assert [one.id for one in device.offer(WaitingRequest(True, 10)).questions] == ["first", "third"]
         assert {one.id: one.tries for one in device.waiting.outbox.waiting()} == dict.fromkeys(
-            ("first", "second", "third"), tries
+            ("first", "second", "third"), TRIES
         )
 
 

@@ -155,7 +155,7 @@ def cipher(tmp_path_factory: pytest.TempPathFactory) -> GroupCipher:
 @pytest.fixture
 def party(cipher: GroupCipher) -> Party:
     names, keys = {1: "alpha", 2: "beta", 3: "mallory"}, {node: SealingKey.fresh() for node in (1, 2, 3)}
-    transport = Transport(LocalGrid(ClientApp(), [], {}), RUN, timeout=1.0, poll=0.001, names=dict(names))
+    transport = Transport(LocalGrid(ClientApp(), [], {}), RUN, timeout=1.0, names=dict(names))
     cards = {
         node: DeviceCard(names[node], (), "e", 4, "g", 0, 0, 0, "", 0, key=key.public) for node, key in keys.items()
     }
@@ -210,7 +210,7 @@ def test_of_boxes_for_one_peer_the_first_goes_to_it() -> None:
         return Message(wire.encode(SealedMessages("", () if sealed else tuple(made)), run=RUN), reply_to=message)
 
     names = {100: "mallory", 101: "beta"}
-    transport = Transport(LocalGrid(app, [{}, {}], {}), RUN, timeout=30.0, poll=0.001, names=dict(names))
+    transport = Transport(LocalGrid(app, [{}, {}], {}), RUN, timeout=30.0, names=dict(names))
     cards = {
         node: DeviceCard(name, (), "e", 4, "g", 0, 0, 0, "", 0, key=SealingKey.fresh().public)
         for node, name in names.items()

@@ -14,6 +14,7 @@ import pytest
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import FedragError
+from fedrag_flwr.exchange import summaries
 from fedrag_flwr.exchange.routing import SummaryNumbers
 from fedrag_flwr.exchange.sealed import context_of
 from fedrag_flwr.exchange.summaries import PrivateSummaries, most_sealed
@@ -100,13 +101,14 @@ def test_the_largest_box_is_that_of_as_many_summaries_as_a_device_may_have(
 ) -> None:
     name, count = "a" * 64, 60
     monkeypatch.setitem(KEYS, name, SealingKey.fresh())
-    routing = members[0].routing.model_copy(update={"most": count})
+    monkeypatch.setattr(summaries, "MOST_SUMMARIES", count)
+    routing = members[0].routing
     rows = [SubgraphSummary(f"{number:032x}", "", members[0].own.summaries[0].vector, name) for number in range(count)]
     with closing((long := Member(name, tmp_path, routing)).part):
         long.own = SummaryOverview(tuple(rows))
-        most = most_sealed(routing, ENCODER.dimension)
-        assert most_sealed(routing.model_copy(update={"most": count // 2}), ENCODER.dimension) < len(long.seal().sealed)
-        assert len(long.seal().sealed) <= most
+        assert len(long.seal().sealed) <= most_sealed(routing.precision, ENCODER.dimension)
+        monkeypatch.setattr(summaries, "MOST_SUMMARIES", count // 2)
+        assert most_sealed(routing.precision, ENCODER.dimension) < len(long.seal().sealed)
 
 
 def test_the_latest_stand_in_place_of_all_before(members: tuple[Member, ...]) -> None:
@@ -247,7 +249,9 @@ def test_a_member_without_a_usable_key_costs_the_others_nothing(members: tuple[M
 # --- what a member may try ------------------------------------------------------------------------------
 
 
-def test_a_member_speaks_for_itself_alone_and_within_bounds(members: tuple[Member, ...], tmp_path: Path) -> None:
+def test_a_member_speaks_for_itself_alone_and_within_bounds(
+    members: tuple[Member, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     alpha, beta, gamma = members
     if beta.routing.precision == "float16":
         one = alpha.own.summaries[0]
@@ -256,7 +260,8 @@ def test_a_member_speaks_for_itself_alone_and_within_bounds(members: tuple[Membe
             alpha.own = SummaryOverview((bad,))
             assert beta.take(alpha.seal(), gamma.seal()) == ("alpha",)
             assert beta.owners == {"gamma"}
-    strict = Member("beta", tmp_path / "strict", beta.routing.model_copy(update={"most": 2}))
+    monkeypatch.setattr(summaries, "MOST_SUMMARIES", 2)
+    strict = Member("beta", tmp_path / "strict", beta.routing)
     with closing(strict.part):
         assert strict.take(gamma.seal()) == ("gamma",)
 
@@ -266,7 +271,8 @@ def test_small_boxes_cannot_ask_for_much_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, short: bool, count: int
 ) -> None:
     dimension = 1 if short else ENCODER.dimension
-    routing = RoutingSettings(precision="int8", most=200)
+    monkeypatch.setattr(summaries, "MOST_SUMMARIES", 200)
+    routing = RoutingSettings(precision="int8")
     alpha, beta = (Member(name, tmp_path, routing) for name in NAMES[:2])
     told = RoundedOverview(dimension, (OwnedRows("alpha", count),), b"\1" * (dimension * count))
     monkeypatch.setattr(alpha.part, "_packed", lambda _, run: wire.pack(told, run=run))

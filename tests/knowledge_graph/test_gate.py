@@ -101,7 +101,7 @@ def test_where_no_candidate_says_anything_the_question_leaves(models: Models) ->
     assert (decision.at_home, decision.chosen) == (False, -1)
     told = gate.decide(analysis, ["Odile Varro"], UNITS)
     assert (told.at_home, told.chosen) == (True, 0)
-    assert all(name in told.explanation for name in SIGNALS)
+    assert "nearness" in told.explanation
     assert "Varro" not in told.explanation
 
 

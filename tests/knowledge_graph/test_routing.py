@@ -95,8 +95,9 @@ def test_a_summary_store_outlives_the_run_and_takes_back_what_is_void(tmp_path: 
     summary_store.close()
 
 
-def test_no_device_has_more_than_its_share_of_the_index(tmp_path: Path) -> None:
-    summary_store = SummaryStore(tmp_path, DIMENSION, most=3)
+def test_no_device_has_more_than_its_share_of_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fedrag_flwr.memory.store.summary_store.MOST_SUMMARIES", 3)
+    summary_store = SummaryStore(tmp_path, DIMENSION)
     summary_store.take(batch("a", "a1", "a2"))
     with pytest.raises(WireError, match="may have 3 summaries"):
         summary_store.take(batch("a", "a3", "a4"))

@@ -55,7 +55,7 @@ def reasoned(device: EdgeDevice) -> Answer:
 
 
 def test_evidence_comes_from_the_passages_that_the_controller_puts_first(root: Path) -> None:
-    with opened(root, retrieval__order="controller", retrieval__passages=2) as device:
+    with opened(root, retrieval__order="controller") as device:
         first = [one.passage_id for one in device.orders.choose(ASKED.text, 2)]
         assert len(first) == 2
         answer = reasoned(device)
@@ -77,7 +77,7 @@ def test_a_build_makes_what_the_order_needs(root: Path, tmp_path: Path) -> None:
 
 
 def test_evidence_is_of_the_nearest_sentences_otherwise(root: Path) -> None:
-    with opened(root, retrieval__order="similarity", retrieval__passages=2) as device:
+    with opened(root, retrieval__order="similarity") as device:
         answer = reasoned(device)
         assert answer.evidence
         assert answer.paths == ()
@@ -139,7 +139,7 @@ def test_weights_by_path_decide_the_order(root: Path, tmp_path: Path, sign: floa
 
 
 def test_late_interaction_orders_passages_and_keeps_their_tokens(root: Path) -> None:
-    with opened(root, retrieval__order="late-interaction", retrieval__passages=2) as device:
+    with opened(root, retrieval__order="late-interaction") as device:
         first = [one.passage_id for one in device.orders.by("late-interaction").rank(ASKED.text, 2)]
         answer = reasoned(device)
         assert {unit.id for unit in answer.evidence} <= set(first)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -81,7 +82,7 @@ def test_the_shipped_router_prefers_who_is_near() -> None:
 def test_devices_from_the_threshold_on_are_asked_and_always_one(
     chances: list[float], most: int, threshold: float, chosen: list[int]
 ) -> None:
-    assert SourceRouter.load().choose(np.array(chances), most, threshold) == chosen
+    assert replace(SourceRouter.load(), threshold=threshold).choose(np.array(chances), most) == chosen
 
 
 def test_a_router_comes_back_from_its_file(tmp_path: Path) -> None:

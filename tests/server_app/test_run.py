@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr import wire
-from fedrag_flwr.errors import DocumentError, SettingError, SourceError
+from fedrag_flwr.errors import DocumentError, FederationError, SettingError, SourceError
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.results import read_answers, read_summary
 from fedrag_flwr.evaluation.rows import AnswerRow
@@ -29,7 +29,7 @@ from fedrag_flwr.records import Answer, BuildReport, Cost, Delta
 from fedrag_flwr.settings import Settings, fedrag_home
 from server_app.app import main
 from server_app.run import _builds, questions_of, run_systems, spread
-from strategies import STRATEGIES
+from strategies import STRATEGIES, Flooding
 from strategies.outcome import RunOutcome
 from tests.strategies.federation import DEVICES, DOCUMENTS, QUESTIONS, Federation, FirstRun, small_models
 
@@ -55,7 +55,7 @@ def records(sent: Iterable[bytes], kind: type[Any]) -> list[Any]:
 def bank_of(files: Federation) -> SharedMemory:
     settings, tools = files.settings, small_models()
     root = fedrag_home(settings.home) / "bank" / settings.data_key
-    return SharedMemory.open(root, tools.encoder, tools.pipeline, bridges_per_item=settings.memory.bridges_per_item)
+    return SharedMemory.open(root, tools.encoder, tools.pipeline, bridges_per_item=1)
 
 
 # --- the first run ----------------------------------------------------------------------------------
@@ -340,11 +340,16 @@ def test_a_wrong_plan_is_refused_before_any_message(
     assert grid.sent == []
 
 
-def test_what_ended_is_kept_where_a_later_system_fails(first: FirstRun, tmp_path: Path) -> None:
-    files = first.files.copy_to(tmp_path).with_changes(
-        strategy="no-rag", baselines="flooding", overlay__topology="edges", overlay__edges=str(tmp_path / "none.tsv")
-    )
-    with pytest.raises(SettingError, match="cannot be read"):
+def test_what_ended_is_kept_where_a_later_system_fails(
+    first: FirstRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = first.files.copy_to(tmp_path).with_changes(strategy="no-rag", baselines="flooding")
+
+    def run(*_: object) -> RunOutcome:
+        raise FederationError("too few took part", where="flooding")
+
+    monkeypatch.setattr(Flooding, "run", run)
+    with pytest.raises(FederationError, match="too few"):
         run_systems(files.grid(), "1", files.settings)
     [folder] = [path.parent for path in tmp_path.rglob("summary.json")]
     assert list(read_summary(folder).systems) == ["no-rag"]

@@ -26,13 +26,14 @@ NOBODY = Question("w3", "What did the Duke of Pell eat at his wedding?", "bridge
 
 
 @pytest.fixture
-def files(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Federation:
+def files(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Federation:
+    monkeypatch.setattr("strategies.summary_routing.OVERVIEW", 0)  # so that no gate knows beforehand that nobody knows
+    monkeypatch.setattr("fedrag_flwr.memory.store.outbox.RETRY_SECONDS", 0.0)
     changes: dict[str, Plain] = {
         "serving__outbox": True,
         "serving__polls": 1,
         "privacy__answers": "waiting",  # as deployed devices are
         "inference__max_answer_tokens": 4,
-        "routing__overview": 0,  # so that no gate knows beforehand that nobody knows
     }
     return graphed(tmp_path_factory).copy_to(tmp_path / "files").with_changes(**changes)
 
@@ -101,7 +102,7 @@ def test_of_a_devices_questions_the_latest_are_remembered(files: Federation, mon
 
 def test_what_nobody_can_answer_is_closed_after_some_tries(files: Federation) -> None:
     assert put(files, NOBODY)
-    changed = files.with_changes(serving__tries=2, serving__retry_seconds=0.0, serving__polls=1)
+    changed = files.with_changes(serving__polls=1)
     for _ in range(4):
         run, _ = serving(changed)
         run.run()
@@ -151,7 +152,7 @@ def test_questions_in_another_s_name_are_refused(files: Federation) -> None:
 def test_who_offers_another_s_question_is_named_and_costs_it_nothing(files: Federation) -> None:
     """Owners see the ids of questions that they help with; `bridges` is heard before `rivers`."""
     asked = [Question(name, NOBODY.text, "rivers") for name in ("w5", "w6")]
-    changed = files.with_changes(serving__retry_seconds=0.0)
+    changed = files
     lies: list[Question] = []
 
     def lie(reply: Message) -> Message:
@@ -186,7 +187,7 @@ class Gathering(LocalGrid):
 
 def test_devices_are_taken_in_as_they_come(files: Federation) -> None:
     put(files, FOREIGN)
-    changed = files.with_changes(serving__polls=3, serving__retry_seconds=0.0)
+    changed = files.with_changes(serving__polls=3)
     run, grid = serving(changed)
     run.settings = changed.settings
     gathering = Gathering(grid._app, changed.nodes, changed.config)

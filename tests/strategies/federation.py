@@ -20,7 +20,7 @@ from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import Plain, Settings
 from server_app.run import run_systems
-from strategies import ServerTools, SummaryRouting
+from strategies import FederatedRag, ServerTools, SummaryRouting
 
 Tamper = Callable[[Message], Message | None]
 
@@ -59,11 +59,11 @@ DOCUMENTS: Mapping[str, Mapping[str, str]] = {
         "Its summit was reached by the climber Enno Tveit in 1868.\n",
     },
 }
+FederatedRag.pause = 0.01  # what is lost comes again at once
 DEVICES = tuple(DOCUMENTS)
 SMALL_GRAPHS: Mapping[str, Plain] = {
     "strategy": "summary-routing",
     "graph__community_most": 8,
-    "graph__community_least": 2,
     "routing__summaries": 2,
 }
 PUBLIC_NAMES = ("Odile Varro", "Varro", "Jonas Keel", "Keel", "Berta Solveig")  # Enno Tveit is not public
@@ -121,8 +121,6 @@ class Federation:
             "inference.max-answer-tokens": 8,
             "inference.passages": 2,
             "privacy.public-names": str(self.root / "names.txt"),
-            "federation.poll-seconds": 0.01,
-            "federation.retry-seconds": 0.01,
             "data.root": str(self.root / "data"),
             "data.questions": str(self.root / "questions.jsonl"),
             **dict(self.changes),

@@ -24,7 +24,7 @@ from fedrag_flwr.retrieval.device_controller import TrainingQuestion, features_i
 from fedrag_flwr.retrieval.evidence_sources import FEATURES
 from fedrag_flwr.settings import Settings
 from strategies import ControllerFedAvg, ServerTools, private_sums
-from strategies.controller_fedavg import fedavg
+from strategies.controller_fedavg import LOCAL_EPOCHS, fedavg
 from tests.strategies.federation import Federation
 
 # Nothing here exists; all names are this project's own.
@@ -118,7 +118,7 @@ def pooled(parts: list[Examples], settings: Settings) -> Controller:
         np.concatenate([part.values for part in parts]), np.concatenate([part.supports for part in parts])
     )
     scaling = Moments.of(together.values).scaling
-    epochs = settings.controller.rounds * settings.controller.local_epochs
+    epochs = settings.controller.rounds * LOCAL_EPOCHS
     weights = descend(
         np.zeros(len(FEATURES.names) + 1), together, scaling, FittingSettings(), epochs, np.random.default_rng(0)
     )

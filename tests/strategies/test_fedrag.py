@@ -23,7 +23,6 @@ SMALL: dict[str, Plain] = {
     "strategy": "fedrag",
     "exchange": "plain",
     "graph__community_most": 8,
-    "graph__community_least": 2,
 }
 
 
@@ -55,7 +54,7 @@ def test_what_memory_knows_asks_nobody(built: Federation) -> None:
 
 def test_summaries_name_an_owner_beside_those_of_near_memories(built: Federation) -> None:
     """Home compares the question with the summaries itself; it leaves home as a vector alone."""
-    files = built.with_changes(memory__delta=1.0, memory__top_k=1, routing__devices=1, fedrag__cache=False)
+    files = built.with_changes(memory__delta=1.0, routing__devices=1, fedrag__without="cache")
     strategy, sent = run(files, FOREIGN)
     answer = strategy.answers["k2"]
     assert "rivers" in asked_of(answer)
@@ -69,9 +68,14 @@ def test_summaries_name_an_owner_beside_those_of_near_memories(built: Federation
 
 
 def exchanged(built: Federation, exchange: str, owners: bool) -> tuple[FederatedRag, list[bytes]]:
-    asking: dict[str, Plain] = {"memory__delta": 1.0, "fedrag__owners": owners, "routing__devices": 2}
-    asking["memory__top_k"] = 40  # so that memories name more than the nearest owners
-    return run(built.with_changes(exchange=exchange, fedrag__cache=False, **asking), FOREIGN, FRIGATE)
+    asking: dict[str, Plain] = {
+        "memory__delta": 1.0,
+        "fedrag__without": "cache" if owners else "owners, cache",
+        "routing__devices": 2,
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fedrag_flwr.device.modes.TOP_K", 40)  # so that memories name more than the nearest owners
+        return run(built.with_changes(exchange=exchange, **asking), FOREIGN, FRIGATE)
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["by-summaries", "by-memories-too"])
@@ -115,7 +119,7 @@ def test_under_private_routing_the_server_relays_boxes_and_nothing_else_changes(
 
 def test_by_default_homes_route_by_themselves_where_a_strategy_can(built: Federation) -> None:
     """One run may hold both kinds of strategies."""
-    files = built.with_changes(exchange="auto", memory__delta=1.0, fedrag__cache=False)
+    files = built.with_changes(exchange="auto", memory__delta=1.0, fedrag__without="cache")
     for name, exchange in (("fedrag", "download"), ("memory-fusion", "plain")):
         strategy, sent = run(files, FOREIGN, name=name)
         assert strategy.settings.exchange == exchange
@@ -160,7 +164,7 @@ def test_what_one_device_alone_says_is_not_believed_where_two_must_tell_it(built
     born = Question("k5", "Where was Odile Varro born?", "bridges")
 
     def recalled(least: int) -> dict[str, str]:
-        files = built.with_changes(inference__quorum=least, fedrag__cache=False, routing__devices=4)
+        files = built.with_changes(inference__quorum=least, fedrag__without="cache", routing__devices=4)
         strategy, _ = run(files, REMEMBERED, born)
         return {name: answer.text for name, answer in strategy.answers.items() if answer.path == "memorizer"}
 
@@ -171,30 +175,29 @@ def test_what_one_device_alone_says_is_not_believed_where_two_must_tell_it(built
 def test_each_part_can_be_left_out(built: Federation) -> None:
     """Without owners of near memories only summaries name a device, without both nobody is asked."""
 
-    def told(**parts: bool) -> tuple[FederatedRag, list[bytes]]:
-        off: dict[str, Plain] = {f"fedrag__{name}": value for name, value in parts.items()}
-        return run(built.with_changes(memory__delta=1.0, fedrag__cache=False, **off), FOREIGN)
+    def told(without: str) -> tuple[FederatedRag, list[bytes]]:
+        return run(built.with_changes(memory__delta=1.0, fedrag__without=f"{without}, cache"), FOREIGN)
 
-    alone, sent = told(owners=False, summaries=False)
+    alone, sent = told("owners, summaries")
     assert not [data for data in sent if b"query.retrieve" in data or b"query.overview" in data]
     assert alone.answers["k2"].path != "remote"
-    strategy, sent = told(owners=False)
+    strategy, sent = told("owners")
     assert [data for data in sent if b"query.overview" in data]
     assert asked_of(strategy.answers["k2"]) == {"rivers"}
-    _, sent = told(bank=False)
+    _, sent = told("memories")
     assert not [data for data in sent if b"query.share" in data]
     for exchange in ("download", "encrypted"):
-        hidden: dict[str, Plain] = {"memory__delta": 1.0, "exchange": exchange, "fedrag__cache": False}
+        hidden: dict[str, Plain] = {"memory__delta": 1.0, "exchange": exchange}
         for owners in (True, False):
-            without = built.with_changes(fedrag__summaries=False, fedrag__owners=owners, **hidden)
-            private, sent = run(without, FOREIGN)
+            without = "summaries, cache" if owners else "summaries, owners, cache"
+            private, sent = run(built.with_changes(fedrag__without=without, **hidden), FOREIGN)
             assert "k2" in private.answers
             assert bool([data for data in sent if b"query.retrieve_sealed" in data]) == owners
 
 
 @pytest.mark.parametrize("exchange", ["plain", "download"])
 def test_homes_seconds_before_it_asks_others_count(exchange: str, built: Federation) -> None:
-    files = built.with_changes(memory__delta=1.0, exchange=exchange, fedrag__cache=False)
+    files = built.with_changes(memory__delta=1.0, exchange=exchange, fedrag__without="cache")
     tools = ServerTools(files.settings)
     tools.__dict__["models"] = small_models()
     strategy = FedRag(files.settings, [FOREIGN], tools)
@@ -216,7 +219,7 @@ def test_nobody_but_home_reads_a_question(built: Federation) -> None:
 
 
 def test_a_question_is_answered_alike_while_its_evidence_holds(built: Federation) -> None:
-    files = built.with_changes(memory__delta=1.0, fedrag__reading=False)
+    files = built.with_changes(memory__delta=1.0, fedrag__without="reading")
     first, sent = run(files, FOREIGN)
     assert [data for data in sent if b"query.retrieve" in data]
     again, sent = run(files, Question("k3", FOREIGN.text, "bridges"))
@@ -224,14 +227,14 @@ def test_a_question_is_answered_alike_while_its_evidence_holds(built: Federation
     assert first.answers["k2"].text
     assert (answer.path, answer.text) == ("cache", first.answers["k2"].text)
     assert not [data for data in sent if b"query.retrieve" in data]
-    other, _ = run(files.with_changes(fedrag__cache=False), Question("k4", FOREIGN.text, "bridges"))
+    other, _ = run(files.with_changes(fedrag__without="cache"), Question("k4", FOREIGN.text, "bridges"))
     assert other.answers["k4"].path != "cache"
 
 
 def test_more_devices_are_asked_where_the_settings_say_so(built: Federation) -> None:
     def asked(devices: int) -> int:
-        changes: dict[str, Plain] = {"memory__delta": 1.0, "routing__summaries": 40, "fedrag__cache": False}
-        files = built.with_changes(routing__devices=devices, fedrag__owners=False, **changes)
+        changes: dict[str, Plain] = {"memory__delta": 1.0, "routing__summaries": 40}
+        files = built.with_changes(routing__devices=devices, fedrag__without="owners, cache", **changes)
         strategy, _ = run(files, FOREIGN)
         return len(asked_of(strategy.answers["k2"]))
 
@@ -239,13 +242,15 @@ def test_more_devices_are_asked_where_the_settings_say_so(built: Federation) -> 
 
 
 def test_beyond_its_quota_a_home_still_asks_whom_its_memories_name(built: Federation, tmp_path: Path) -> None:
-    hidden: dict[str, Plain] = {"memory__delta": 1.0, "exchange": "encrypted", "fedrag__cache": False}
+    hidden: dict[str, Plain] = {"memory__delta": 1.0, "exchange": "encrypted", "fedrag__without": "cache"}
     limited = built.copy_to(tmp_path).with_changes(routing__quota=1, **hidden)
     strategy, _ = run(limited, FOREIGN, FRIGATE)
     assert strategy.counts["scored"] == 1
     assert "quota" in strategy.outcome().traffic.missing["bridges"]
     assert strategy.answers.keys() == {"k2", "k6"}
     assert all(asked_of(answer) != {"nobody"} for answer in strategy.answers.values())
-    by_summaries = built.copy_to(tmp_path / "again").with_changes(routing__quota=1, fedrag__owners=False, **hidden)
+    by_summaries = built.copy_to(tmp_path / "again").with_changes(
+        routing__quota=1, **hidden | {"fedrag__without": "owners, cache"}
+    )
     strategy, _ = run(by_summaries, FOREIGN, FRIGATE)
     assert [asked_of(answer) for answer in strategy.answers.values()].count({"nobody"}) == 1

@@ -39,7 +39,7 @@ def fresh(first: FirstRun, tmp_path: Path) -> Federation:
 def joined(files: Federation, edges: str) -> Federation:
     """The same devices with these neighbours."""
     (files.root / "edges.tsv").write_text(edges)
-    return files.with_changes(overlay__topology="edges", overlay__edges=str(files.root / "edges.tsv"))
+    return files.with_changes(overlay__topology=str(files.root / "edges.tsv"))
 
 
 def prepared(files: Federation, grid: LocalGrid) -> OverlayWalk:

@@ -14,7 +14,7 @@ from flwr.app import Message
 from fedrag_flwr import wire
 from fedrag_flwr.errors import NotFoundError, SettingError
 from fedrag_flwr.evaluation.results import read_answers
-from fedrag_flwr.overlay import Topics
+from fedrag_flwr.overlay import Topics, WalkRules
 from fedrag_flwr.overlay.device_sketches import BUDGET, SKETCHES, document_vectors
 from fedrag_flwr.privacy.ledger import BudgetLedger
 from fedrag_flwr.records import (
@@ -37,7 +37,7 @@ from fedrag_flwr.records import (
 from fedrag_flwr.settings import Plain
 from server_app.run import run_systems
 from strategies import ServerTools, make_strategy
-from strategies.overlay_walk import OverlayWalk
+from strategies.overlay_walk import GOSSIP_ROUNDS, OverlayWalk
 from tests.strategies.federation import DEVICES, Federation, FirstRun, Tamper, small_models
 
 FOREIGN = Question("f7", "How high is Mount Cairl?", "bridges")
@@ -54,8 +54,7 @@ def built(first: FirstRun, tmp_path_factory: pytest.TempPathFactory) -> Federati
     return first.files.copy_to(root).with_changes(
         baselines="",
         strategy="flooding",
-        overlay__topology="edges",
-        overlay__edges=str(root / "line.tsv"),
+        overlay__topology=str(root / "line.tsv"),
         overlay__threshold=0.7,
         overlay__cache_similarity=1.1,
     )
@@ -131,8 +130,9 @@ def test_all_questions_at_a_device_are_one_message_a_round(built: Federation) ->
     assert walk_messages(sent) == 2 * 5
 
 
-def test_a_walk_ends_at_its_last_hop(built: Federation) -> None:
-    strategy, _ = run(built.with_changes(overlay__max_hops=3), FOREIGN)
+def test_a_walk_ends_at_its_last_hop(built: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WalkRules, "of", lambda kind: WalkRules(kind, max_hops=3))
+    strategy, _ = run(built, FOREIGN)
     assert strategy.counts["walk-hits"] == 0
     assert strategy.counts["walk-hops"] == strategy.counts["walk-queried"] == 3
     assert not any(source.startswith("rivers/") for source in strategy.answers["f7"].sources)
@@ -148,12 +148,12 @@ def test_random_walks_stay_within_their_hops(built: Federation) -> None:
 @pytest.mark.parametrize("text", ["bridges harbours\n", "bridges\tharbours\trivers\n"])
 def test_a_list_of_edges_that_is_none_is_refused(built: Federation, tmp_path: Path, text: str) -> None:
     (tmp_path / "bad.tsv").write_text(text)
-    with pytest.raises(SettingError, match=r"overlay\.edges"):
-        run(built.with_changes(overlay__edges=str(tmp_path / "bad.tsv")), HOME)
+    with pytest.raises(SettingError, match=r"overlay\.topology"):
+        run(built.with_changes(overlay__topology=str(tmp_path / "bad.tsv")), HOME)
 
 
 def test_a_measured_overlay_connects_all_devices(built: Federation) -> None:
-    strategy, _ = run(built.with_changes(overlay__topology="measured", overlay__connectivity=1), FOREIGN)
+    strategy, _ = run(built.with_changes(overlay__topology="measured"), FOREIGN)
     assert strategy.counts["walk-hits"] == 1
 
 
@@ -162,7 +162,7 @@ def test_a_measured_overlay_connects_all_devices(built: Federation) -> None:
 
 def test_peers_learn_along_the_way_and_ask_there_first(fresh: Federation, tmp_path: Path) -> None:
     (tmp_path / "star.tsv").write_text("".join(f"bridges\t{name}\n" for name in DEVICES[1:]))
-    files = fresh.with_changes(strategy="topic-walk", overlay__edges=str(tmp_path / "star.tsv"))
+    files = fresh.with_changes(strategy="topic-walk", overlay__topology=str(tmp_path / "star.tsv"))
     run(files, FOREIGN)
     again, _ = run(files, replace(FOREIGN, id="again", text="What is the height of Mount Cairl?"))
     assert again.counts["walk-queried"] == 2
@@ -177,12 +177,11 @@ def test_sketches_lead_the_first_question(fresh: Federation, tmp_path: Path) -> 
         strategy="topic-walk",
         overlay__walk="sketch",
         overlay__epsilon=10.0,  # two documents are not seen at less
-        overlay__edges=str(tmp_path / "star.tsv"),
-        overlay__gossip_rounds=2,
+        overlay__topology=str(tmp_path / "star.tsv"),
     )
     strategy, sent = run(files, FOREIGN)
     assert strategy.counts["walk-queried"] == 2
-    assert sum(b"query.gossip" in data for data in sent) == 2 * len(DEVICES) * 3
+    assert sum(b"query.gossip" in data for data in sent) == 2 * len(DEVICES) * (GOSSIP_ROUNDS + 1)
     with files.device("rivers") as owner:
         first = owner.walks.sketches.own()
         assert (owner.walks.sketches.own() == first).all()  # drawn once
@@ -278,8 +277,9 @@ def test_a_cached_answer_goes_with_its_document(fresh: Federation) -> None:
     assert changed.answers["changed"].path != "cache"
 
 
-def test_answers_over_others_evidence_end_with_their_hours(fresh: Federation) -> None:
-    files = fresh.with_changes(overlay__cache_similarity=0.95, overlay__cache_hours=0.0)
+def test_answers_over_others_evidence_end_with_their_hours(fresh: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fedrag_flwr.overlay.peer.CACHE_HOURS", 0.0)
+    files = fresh.with_changes(overlay__cache_similarity=0.95)
     run(files, FOREIGN)
     again, _ = run(files, replace(FOREIGN, id="again"))
     assert again.answers["again"].path != "cache"
@@ -322,10 +322,8 @@ def test_systems_of_one_run_answer_each_by_itself(fresh: Federation, strategy: s
         baselines=baselines,
         overlay__cache_similarity=0.95,
         memory__delta=1.0,
-        fedrag__bank=False,  # so that others must help here, too
-        fedrag__reading=False,
+        fedrag__without="memories, reading",  # so that others must help here, too
         graph__community_most=8,
-        graph__community_least=2,
         data__questions=str(fresh.root / "foreign.jsonl"),
         data__split="",
     )
@@ -361,7 +359,7 @@ def test_what_is_learnt_meanwhile_stays_learnt(fresh: Federation, monkeypatch: p
 
 def test_junk_is_refused_at_home_and_the_walk_goes_on(fresh: Federation) -> None:
     (fresh.root / "forked.tsv").write_text("bridges\tharbours\nbridges\tmuseums\nmuseums\trivers\n")
-    files = fresh.with_changes(strategy="topic-walk", overlay__edges=str(fresh.root / "forked.tsv"))
+    files = fresh.with_changes(strategy="topic-walk", overlay__topology=str(fresh.root / "forked.tsv"))
     strategy, _ = run(files, FOREIGN, tamper=junk("harbours"))
     assert any(source.startswith("rivers/") for source in strategy.answers["f7"].sources)
     with files.device("bridges") as home:

@@ -170,7 +170,7 @@ def backwards(reply: Message) -> Message:
 
 
 HOSTILE: list[tuple[str, Callable[[Message], Message], str]] = [
-    ("query.share", without_end, "more than 12 pages"),
+    ("query.share", without_end, "12 pages of its memories without coming to an end"),
     ("query.share", anew, "12 pages of its memories without coming to an end"),
     ("query.share", backwards, "leads back"),
     ("query.import", astray, "another page"),
@@ -179,10 +179,15 @@ HOSTILE: list[tuple[str, Callable[[Message], Message], str]] = [
 
 @pytest.mark.parametrize(("phase", "change", "reason"), HOSTILE)
 def test_a_device_that_cheats_with_pages_is_named_and_the_run_goes_on(
-    phase: str, change: Callable[[Message], Message], reason: str, files: Federation
+    phase: str,
+    change: Callable[[Message], Message],
+    reason: str,
+    files: Federation,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if change is not backwards:
-        files = files.with_changes(federation__page_bytes=2**16, federation__most_pages=12)
+        files = files.with_changes(federation__page_bytes=2**16)
+        monkeypatch.setattr("strategies.memory_fusion.MOST_PAGES", 12)
     outcome = run(files, files.grid(of("rivers", phase, change)))
     assert set(outcome.traffic.missing) == {"rivers"}
     assert reason in outcome.traffic.missing["rivers"]

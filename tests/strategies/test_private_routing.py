@@ -39,9 +39,7 @@ from tests.strategies.waiting import nothing_shows
 ASKED = [Question(row[0], row[1], row[4]) for row in QUESTIONS if row[0] in ("f1", "f7", "f8")]
 FOREIGN = ASKED[1]
 CHANGES: dict[str, Plain] = {
-    "routing__overview": 0,  # the gate decides alike in all modes
     "gate__threshold": 1.0,  # every question leaves
-    "gate__candidates": 1,
     "inference__max_answer_tokens": 2,
 }
 MODES: dict[str, dict[str, Plain]] = {
@@ -49,6 +47,12 @@ MODES: dict[str, dict[str, Plain]] = {
     "int8": {"exchange": "download", "routing__precision": "int8"},
     "encrypted": {"exchange": "encrypted"},
 }
+
+
+@pytest.fixture(autouse=True)
+def _no_overview(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gate decides alike in all modes."""
+    monkeypatch.setattr("strategies.summary_routing.OVERVIEW", 0)
 
 
 def run(files: Federation, *questions: Question, tamper: Tamper | None = None) -> tuple[SummaryRouting, list[bytes]]:

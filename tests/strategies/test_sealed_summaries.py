@@ -145,7 +145,7 @@ def test_a_device_s_exchange_keeps_its_summaries_from_whom_a_laxer_run_shows_the
     files: Federation, run_s: str, share: str, own: str, given: bool
 ) -> None:
     nodes = [{**node, "exchange": own} if n == 4 else node for n, node in enumerate(files.nodes)]
-    changed = files.with_changes(exchange=run_s, graph__share=share, routing__overview=20_000)
+    changed = files.with_changes(exchange=run_s, graph__share=share)
     tools = ServerTools(changed.settings)
     tools.__dict__["models"] = small_models()
     strategy = SummaryRouting(changed.settings, [FOREIGN], tools)
@@ -226,8 +226,8 @@ def _with_grown_keys(sent: SealedSummaries) -> SealedSummaries:
 @pytest.mark.parametrize(
     ("lie", "most", "room", "reason"),
     [
-        (_grown, 50, 2**26, "routing.most"),
-        (_with_grown_keys, 20_000, 2**26, "routing.most"),
+        (_grown, 50, 2**26, "than a device's summaries take"),
+        (_with_grown_keys, 20_000, 2**26, "than a device's summaries take"),
         (_grown, 20_000, 2**16, "do not go into one message"),
     ],
 )
@@ -235,7 +235,8 @@ def test_who_seals_too_much_takes_no_other_s_room(
     files: Federation, monkeypatch: pytest.MonkeyPatch, lie: object, most: int, room: int, reason: str
 ) -> None:
     monkeypatch.setattr("strategies.sealed_relay._SUMMARIES_ROOM", room)
-    changed = files.with_changes(routing__most=most, **SEALED)
+    monkeypatch.setattr("fedrag_flwr.exchange.summaries.MOST_SUMMARIES", most)
+    changed = files.with_changes(**SEALED)
     strategy, _ = run(changed, FOREIGN, tamper=tampering(SealedSummaries, lie))  # type: ignore[arg-type]
     assert reason in strategy.outcome().traffic.missing["rivers"]
     assert set(strategy.outcome().traffic.missing) == {"rivers"}
@@ -246,7 +247,7 @@ def test_who_seals_too_much_takes_no_other_s_room(
 def test_where_all_summaries_are_more_than_a_message_whole_devices_are_handed_out(
     files: Federation, monkeypatch: pytest.MonkeyPatch, precision: str, where: str
 ) -> None:
-    monkeypatch.setattr(f"strategies.{where}._ROOM", 12_000 if precision == "float16" else 6_000)
+    monkeypatch.setattr(f"strategies.{where}._ROOM", 6_000 if precision == "float16" else 3_000)
     changed = files.with_changes(routing__precision=precision, **DOWNLOAD)
     strategy, _ = run(changed, FOREIGN)
     out = set(strategy.outcome().traffic.missing)

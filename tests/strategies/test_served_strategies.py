@@ -27,6 +27,7 @@ from fedrag_flwr.records import (
     SealedMessage,
     SealedMessages,
 )
+from fedrag_flwr.retrieval.source_router import SourceRouter
 from fedrag_flwr.settings import Plain
 from strategies import ConfidentialBroadcast, FederatedRag, RagRoute, ServerTools
 from tests.spoiling import spoilt
@@ -69,7 +70,7 @@ def tampering(kind: type[object], change: Callable[..., object]) -> Tamper:
 
 
 def test_the_router_sends_a_question_to_who_knows(files: Federation) -> None:
-    strategy, sent = run(RagRoute, files.with_changes(routing__router_devices=2), FOREIGN, CLIMBER)
+    strategy, sent = run(RagRoute, files, FOREIGN, CLIMBER)
     assert strategy.counts["centroids"] == len(DEVICES)
     assert strategy.counts["routing-rivers"] == 2
     answer = strategy.answers["f7"]
@@ -80,13 +81,15 @@ def test_the_router_sends_a_question_to_who_knows(files: Federation) -> None:
     assert sum(b"query.retrieve" in data for data in sent) <= 8
 
 
-def test_a_threshold_decides_how_many_are_asked(files: Federation) -> None:
+def test_a_threshold_decides_how_many_are_asked(files: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
+    router = SourceRouter.load()
     for threshold, devices in ((1.0, 1), (0.0, len(DEVICES))):
-        strategy, _ = run(RagRoute, files.with_changes(routing__router_threshold=threshold), HOME)
+        monkeypatch.setattr(RagRoute, "router", replace(router, threshold=threshold))
+        strategy, _ = run(RagRoute, files, HOME)
         assert sum(name.startswith("routing-") for name in strategy.counts) == devices
 
 
-def test_centroids_are_groups_and_another_s_are_refused(files: Federation) -> None:
+def test_centroids_are_groups_and_another_s_are_refused(files: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
     with files.device("people") as device:
         batch = device.giving.centroids(CentroidRequest(16))
         vectors = device.store.units("paragraph").vectors
@@ -104,8 +107,8 @@ def test_centroids_are_groups_and_another_s_are_refused(files: Federation) -> No
     def more(batch: CentroidBatch) -> CentroidBatch:
         return replace(batch, centroids=batch.centroids * 2) if batch.device == "rivers" else batch
 
-    one = files.with_changes(routing__router_centroids=1)
-    strategy, _ = run(RagRoute, one, FOREIGN, tamper=tampering(CentroidBatch, more))
+    monkeypatch.setattr("strategies.rag_route._CENTROIDS", 1)
+    strategy, _ = run(RagRoute, files, FOREIGN, tamper=tampering(CentroidBatch, more))
     assert strategy.outcome().traffic.missing == {"rivers": "it shared more centroids than were asked for"}
     assert strategy.counts["centroids"] == len(DEVICES) - 1
 

@@ -238,11 +238,13 @@ def test_the_run_reports_it(built: Federation, tmp_path: Path) -> None:
         assert -0.5 <= float(held["modularity"]) <= 1.0
 
 
-def test_summaries_without_end_are_cut_off(built: Federation, tmp_path: Path) -> None:
+def test_summaries_without_end_are_cut_off(built: Federation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strategies.summary_routing.MOST_PAGES", 3)
+
     def babble(batch: SummaryBatch) -> SummaryBatch:
         return replace(batch, more=batch.device == "rivers")
 
-    files = mistrusting(built.copy_to(tmp_path), federation__most_pages=3)
+    files = mistrusting(built.copy_to(tmp_path))
     strategy, _ = run(files, HOME, tamper=tampering(SummaryBatch, babble))
     assert "without coming to an end" in strategy.outcome().traffic.missing["rivers"]
     assert "f1" in strategy.answers

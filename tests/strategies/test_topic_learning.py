@@ -25,6 +25,7 @@ from fedrag_flwr.records import DeviceCard, Question, SealedMessages, SumTerm, T
 from fedrag_flwr.settings import Settings
 from strategies import ServerTools, make_strategy, private_sums
 from strategies.overlay_walk import OverlayWalk
+from strategies.topic_learning import ROUNDS
 from tests.strategies.federation import Federation, Tamper, small_models
 
 # Nothing here exists; all names are this project's own.
@@ -35,7 +36,7 @@ SUBJECTS = {
     "choir": "The {} choir sings old songs in the church. Its singers and the organ are heard at festivals.",
     "fever": "The {} fever is an infection of the lungs. Doctors treat its patients with rest and medicine.",
 }
-TOPICS, ROUNDS = 4, 3
+TOPICS = 4
 QUESTION = Question("q1", "Who hears the Dunwick choir at festivals?", "east")
 ENCRYPTED = {"train.group", "train.topics"}
 
@@ -57,7 +58,6 @@ def write(root: Path) -> Federation:
         overlay__walk="sketch",
         overlay__topics="learnt",
         overlay__learnt_topics=TOPICS,
-        overlay__learning_rounds=ROUNDS,
         overlay__epsilon=50.0,  # so few documents are not seen at less
         overlay__cache_similarity=1.1,
         privacy__budget=1_000.0,
@@ -188,7 +188,7 @@ def test_what_was_learnt_of_peers_goes_with_the_topics(fresh: Federation) -> Non
 
 
 def test_noise_is_added_where_it_is_set(fresh: Federation) -> None:
-    learn(fresh.with_changes(overlay__learning_noise=0.02))
+    learn(fresh.with_changes(federation__sum_noise=0.02))
     found = centroids_of(fresh, "east")
     assert np.linalg.norm(found, axis=1) == pytest.approx(1.0, abs=1e-5)
     assert np.abs(found - reference(fresh)).max() > 1e-3
@@ -355,11 +355,10 @@ def test_a_step_that_comes_again_gives_the_same_and_one_too_many_is_refused(fres
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
-        ({"overlay.topics": "learnt", "overlay.topics-by": "model"}, "no names"),
         ({"overlay.learnt-topics": 201}, "less than or equal to 200"),
-        ({"overlay.learning-noise": -1.0}, "greater than or equal to 0"),
+        ({"federation.sum-noise": -1.0}, "greater than or equal to 0"),
     ],
 )
-def test_settings_that_do_not_go_together_are_refused(changes: dict[str, Plain], match: str) -> None:
+def test_settings_out_of_range_are_refused(changes: dict[str, Plain], match: str) -> None:
     with pytest.raises(SettingError, match=match):
         Settings.from_config(changes)

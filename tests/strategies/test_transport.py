@@ -52,7 +52,7 @@ class Chatty(LocalGrid):
 
 
 def transport(grid: LocalGrid, retries: int = 3, clock: Callable[[], float] | None = None) -> Transport:
-    made = Transport(grid, RUN, timeout=30.0, poll=0.001, retries=retries, pause=0.001)
+    made = Transport(grid, RUN, timeout=30.0, retries=retries, pause=0.001)
     made.clock = clock or made.clock
     return made
 
@@ -129,7 +129,7 @@ def test_a_device_that_sends_too_much_is_named_and_asked_no_more() -> None:
     carrier.quota = ByteQuota(most_bytes=10)
     assert carrier.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
     assert carrier.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
-    assert carrier.traffic.missing == {"node 100": "it sent more than 10 bytes (federation.most-bytes)"}
+    assert carrier.traffic.missing == {"node 100": "it sent more than 10 bytes"}
     assert len(grid.heard) == 1
 
 

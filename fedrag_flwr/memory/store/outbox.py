@@ -28,6 +28,7 @@ MOST = 1_000  # questions that may wait
 MOST_DELIVERED = 1_000
 _MOST_EVIDENCE = 4  # passages that a delivered answer is kept with, the one that bears it first
 KEY = "outbox.key"
+RETRY_SECONDS = 300.0  # before a question that nobody could help with is offered again
 _ANSWER = TypeAdapter(Answer)
 
 
@@ -56,8 +57,6 @@ class Outbox:
         The store's.
     folder
         Where the key is kept.
-    retry_seconds
-        How long a question that was taken up without success waits for the next time.
     clock
         Seconds since the epoch.
     """
@@ -66,12 +65,10 @@ class Outbox:
         self,
         database: Database,
         folder: Path,
-        retry_seconds: float,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._database = database
         self._folder = folder
-        self._retry = retry_seconds
         self._clock = clock
 
     def put(self, question: Question) -> None:
@@ -111,14 +108,14 @@ class Outbox:
         now = self._clock()
         query = "SELECT question, sealed, tries FROM outbox WHERE due <= ? OR due > ? ORDER BY number"
         # a clock that was set back makes nobody wait longer
-        due = [one for one in self._opened(self._rows(query, (now, now + self._retry))) if one.text]
+        due = [one for one in self._opened(self._rows(query, (now, now + RETRY_SECONDS))) if one.text]
         spent = [one.id for one in due if one.tries >= tries]
         taken = [replace(one, tries=one.tries + 1) for one in due if one.tries < tries][:most]
         if taken:
             with self._database.writing() as connection:
                 connection.executemany(
                     "UPDATE outbox SET tries = tries + 1, due = ? WHERE question = ?",
-                    [(now + self._retry, one.id) for one in taken],
+                    [(now + RETRY_SECONDS, one.id) for one in taken],
                 )
         return taken, spent
 

@@ -13,6 +13,7 @@ from fedrag_flwr.records import SubgraphSummary, SummaryBatch, SummaryOverview, 
 from fedrag_flwr.sqlite_errors import TORN, own_errors
 
 _FILE = "summaries.sqlite"
+MOST_SUMMARIES = 20_000  # of one device: nobody speaks for more of the index than that
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS devices (device TEXT PRIMARY KEY, generation TEXT NOT NULL, version INTEGER NOT NULL)"
     " WITHOUT ROWID",
@@ -30,14 +31,11 @@ class SummaryStore:
         The folder of the file.
     dimension
         Length of the vectors.
-    most
-        Summaries that one device may have: nobody speaks for more of the index than that.
     """
 
-    def __init__(self, root: Path, dimension: int, most: int = 20_000) -> None:
+    def __init__(self, root: Path, dimension: int) -> None:
         self._root = root
         self._dimension = dimension
-        self._most = most
         root.mkdir(parents=True, exist_ok=True, mode=0o700)
         with own_errors(root, _FILE), making_in(root):
             (root / _FILE).touch(mode=0o600)
@@ -105,8 +103,8 @@ class SummaryStore:
     def _within_quota(self, device: str) -> None:
         """Raise where a device has too many; what it sent is taken back with it."""
         count = "SELECT count(*) FROM summaries WHERE device = ?"
-        if self._connection.execute(count, (device,)).fetchone()[0] > self._most:
-            raise WireError(f"a device may have {self._most:,} summaries (routing.most)", where="SummaryBatch")
+        if self._connection.execute(count, (device,)).fetchone()[0] > MOST_SUMMARIES:
+            raise WireError(f"a device may have {MOST_SUMMARIES:,} summaries", where="SummaryBatch")
 
     def forget(self) -> None:
         """Drop what all devices have shared."""

@@ -24,7 +24,7 @@ def leave(root: Path, *names: str) -> None:
     """Let questions wait in a store, and put an answer to another of each name."""
     with opened(root) as store:
         for name in names:
-            Outbox(store.database, root.parent / "keys", 60).put(Question(name, f"What is {name}?", "here"))
+            Outbox(store.database, root.parent / "keys").put(Question(name, f"What is {name}?", "here"))
         DeliveredAnswers(store.database).put(Answer(f"{name}-told", "yes", "remote", 0.5) for name in names)
 
 
@@ -39,7 +39,7 @@ def test_what_several_cut_rebuilds_left_comes_into_one_store(tmp_path: Path) -> 
     with opened(root) as store:
         carry_over.unpack(root, store.database)
         carry_over.unpack(root, store.database)  # nothing is left to unpack
-        waiting = Outbox(store.database, tmp_path / "keys", 60).waiting()
+        waiting = Outbox(store.database, tmp_path / "keys").waiting()
         assert {one.id: one.text for one in waiting} == {name: f"What is {name}?" for name in "abcde"}
         assert DeliveredAnswers(store.database).all().keys() == {f"{name}-told" for name in "abcde"}
     assert not (root / carry_over.CARRIED).exists()
@@ -49,7 +49,7 @@ def waiting(root: Path, *, withdrawn: str = "") -> set[str]:
     """Who waits in a store after what was packed came into it, and one question is withdrawn then."""
     with opened(root) as store:
         carry_over.unpack(root, store.database)
-        outbox = Outbox(store.database, root.parent / "keys", 60)
+        outbox = Outbox(store.database, root.parent / "keys")
         if withdrawn:
             assert outbox.withdraw(withdrawn)
         return {one.id for one in outbox.waiting()}
@@ -126,7 +126,7 @@ def test_a_torn_table_costs_the_other_nothing(torn: str, left: set[str], tmp_pat
     MemoryStore.erase(root, first=carry_over.pack)
     with opened(root) as store:
         carry_over.unpack(root, store.database)
-        assert {one.id for one in Outbox(store.database, tmp_path / "keys", 60).waiting()} == left
+        assert {one.id for one in Outbox(store.database, tmp_path / "keys").waiting()} == left
         assert set(DeliveredAnswers(store.database).all()) == ({"a-told"} if torn == "outbox" else set())
 
 

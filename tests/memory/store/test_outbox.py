@@ -28,7 +28,7 @@ def store(tmp_path: Path) -> MemoryStore:
 
 
 def make(store: MemoryStore, tmp_path: Path, clock: Clock | None = None) -> Outbox:
-    return Outbox(store.database, tmp_path / "kept", 60.0, clock or Clock())
+    return Outbox(store.database, tmp_path / "kept", clock or Clock())
 
 
 def ask(name: str, text: str = CANARY) -> Question:
@@ -94,9 +94,9 @@ def test_questions_are_offered_in_turn_and_not_too_often(store: MemoryStore, tmp
     assert [one.id for one in sealed.offer(2, 2)[0]] == ["a", "b"]
     assert [one.id for one in sealed.offer(2, 2)[0]] == ["c"]
     assert sealed.offer(2, 2) == ([], [])
-    clock.now += 61
+    clock.now += module.RETRY_SECONDS + 1
     assert [one.tries for one in sealed.offer(9, 2)[0]] == [2, 2, 2]
-    clock.now += 61
+    clock.now += module.RETRY_SECONDS + 1
     assert sealed.offer(9, 2) == ([], ["a", "b", "c"])
     assert len(sealed) == 3  # whoever closes them withdraws them
 
