@@ -15,7 +15,7 @@ from flwr.common import log
 from flwr.serverapp import Grid
 
 from fedrag_flwr.demo import QUESTIONS
-from fedrag_flwr.errors import FedragError, SettingError
+from fedrag_flwr.errors import FedragError, SettingError, SourceError
 from fedrag_flwr.evaluation.gold import GoldQuestion, read_gold
 from fedrag_flwr.evaluation.manifest import collect_manifest
 from fedrag_flwr.evaluation.results import write_results
@@ -65,16 +65,7 @@ def run_systems(grid: Grid, run_id: str, settings: Settings, gold: Sequence[Gold
     asked = [Question(question.question_id, question.text, question.home) for question in gold]
     tools = ServerTools(settings)
     outcomes: dict[str, RunOutcome] = {}
-    strategies = {  # all of them before the first runs: a wrong name shows at once
-        name: make_strategy(name, settings, asked, tools, Pace(name, lambda step: log(INFO, "%s", step)))
-        for name in settings.systems
-    }
-    if sum(isinstance(one, OverlayWalk) for one in strategies.values()) > 1 and settings.overlay.cache_similarity <= 1:
-        raise SettingError(
-            "walks of one run would give each other's answers again",
-            where="overlay.cache-similarity",
-            fix="set it above 1, which turns that off, or compare them in runs of their own",
-        )
+    strategies = _systems(settings, asked, tools)
     failure: FedragError | None = None
     journal = Journal.of(settings, asked) if settings.resume else None
     try:
@@ -120,6 +111,46 @@ def run_systems(grid: Grid, run_id: str, settings: Settings, gold: Sequence[Gold
     return folder
 
 
+def check_run(settings: Settings) -> None:
+    """Refuse a run that could not begin, before anything is loaded or sent.
+
+    Raises
+    ------
+    SettingError
+        There are no such questions or no such strategy, or a strategy refuses a setting.
+    SourceError, DocumentError
+        The questions cannot be read.
+    """
+    if settings.mode == "serve":
+        served(settings, ServerTools(settings))
+    else:
+        questions_of(settings)
+        _systems(settings, (), ServerTools(settings))
+
+
+def served(settings: Settings, tools: ServerTools) -> FederatedRag:
+    """The strategy of a run that stays; raises SettingError where it tells no home its answers, or there is none."""
+    strategy = make_strategy(settings.strategy, settings, (), tools)
+    if not strategy.serves:
+        raise SettingError(f"'{strategy.name}' tells no home its answers", where="strategy", fix="choose another")
+    return strategy
+
+
+def _systems(settings: Settings, asked: Sequence[Question], tools: ServerTools) -> dict[str, FederatedRag]:
+    """All strategies of a run before the first begins: a wrong name or setting shows at once."""
+    strategies = {
+        name: make_strategy(name, settings, asked, tools, Pace(name, lambda step: log(INFO, "%s", step)))
+        for name in settings.systems
+    }
+    if sum(isinstance(one, OverlayWalk) for one in strategies.values()) > 1 and settings.overlay.cache_similarity <= 1:
+        raise SettingError(
+            "walks of one run would give each other's answers again",
+            where="overlay.cache-similarity",
+            fix="set it above 1, which turns that off, or compare them in runs of their own",
+        )
+    return strategies
+
+
 def _run(strategy: FederatedRag, grid: Grid, run_id: str, journal: Journal | None) -> RunOutcome:
     """Run a strategy, or what a run that was cut has left of it."""
     if journal is None:
@@ -140,6 +171,9 @@ def strays(asked: Iterable[Question], devices: Collection[str]) -> Counter[str]:
 def questions_of(settings: Settings) -> list[GoldQuestion]:
     """The questions that a run asks: of one split, and at most `data.limit` of them, spread over homes and kinds."""
     path = QUESTIONS if settings.data.questions == "demo" else Path(settings.data.questions).expanduser()
+    if not path.is_file():
+        fix = 'name a JSON lines file of questions, or "demo"'
+        raise SourceError(f"there is no file '{path}'", where="data.questions", fix=fix)
     questions = [q for q in read_gold(path) if settings.data.split in ("", q.split)]
     if not questions:
         raise SettingError(

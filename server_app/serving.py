@@ -15,7 +15,8 @@ from fedrag_flwr.device.pending import MOST_AT_ONCE
 from fedrag_flwr.errors import FedragError, SettingError
 from fedrag_flwr.records import Clock, Question, WaitingBatch, WaitingRequest
 from fedrag_flwr.settings import Settings
-from strategies import ServerTools, make_strategy
+from server_app.run import served
+from strategies import ServerTools
 from strategies.base import FederatedRag
 from strategies.transport import Request
 
@@ -146,9 +147,7 @@ def serve(grid: Grid, run_id: str, settings: Settings) -> None:
         It is none that can serve.
     """
     tools = ServerTools(settings)
-    strategy = make_strategy(settings.strategy, settings, (), tools)
-    if not strategy.serves:
-        raise SettingError(f"'{strategy.name}' tells no home its answers", where="mode", fix="choose another strategy")
+    strategy = served(settings, tools)
     strategy.patience = 0.0  # who comes later is taken in then
     try:
         Serving(grid, run_id, strategy, settings).run()

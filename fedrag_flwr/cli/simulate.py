@@ -49,6 +49,10 @@ def simulate(
             where=settings.data.root,
             fix="--documents FOLDER, with one folder for each device",
         )
+    if app is None:  # another app may have strategies of its own
+        from server_app.run import check_run
+
+        check_run(settings)
     home = fedrag_home(settings.home)
     place = results or Path(settings.results or "results").expanduser()
     if fresh:

@@ -374,6 +374,30 @@ ERRORS: list[tuple[list[str], str, str]] = [
     (["models", "verify"], DEFAULT_GENERATOR, "pull it first"),
     (["simulate", "--set", "federation.quorum=3"], "less than or equal to 1", "pyproject.toml"),
     (["simulate", "--app", "/no/such/app"], "no Flower app", "pyproject.toml"),
+    (["simulate", "--set", "strategy=gossip"], "strategy: 'gossip' is not a strategy", "choose one of no-rag"),
+    (["simulate", "--set", "baselines=gossip"], "'gossip' is not a strategy", "choose one of no-rag"),
+    (["simulate", "--set", "strategy=centralized", "--set", "mode=serve"], "'centralized' tells no home", "another"),
+    (
+        ["simulate", "--set", "data.questions=/no/such.jsonl"],
+        "data.questions: there is no file '/no/such.jsonl'",
+        "JSON",
+    ),
+    (["simulate", "--set", "data.split=dev"], "data.split: there are no questions of split 'dev'", "leave it empty"),
+    (
+        ["simulate", "--set", "strategy=flooding", "--set", "overlay.topology=ring"],
+        "overlay.topology: 'ring' cannot be read",
+        "choose from barabasi-albert, measured",
+    ),
+    (
+        ["simulate", "--set", "strategy=fedrag", "--set", "exchange=encrypted", "--set", "graph.share=sealed"],
+        "graph.share: with exchange",
+        "set exchange to",
+    ),
+    (
+        ["simulate", "--set", "strategy=rag-route", "--set", "exchange=download"],
+        "exchange: 'rag-route' shows",
+        '"plain"',
+    ),
     (["simulate", "--set", "fedrag.bank=false"], "'fedrag.bank' is now 'fedrag.without'", "set 'fedrag.without'"),
     (["build", ".", "--set", "federation.retries=4"], "'federation.retries' is fixed at 3", "leave it out"),
 ]
@@ -469,7 +493,7 @@ def test_a_run_is_told_its_paths_in_full(
     monkeypatch.chdir(tmp_path)
     for name in ("devices", "trained", "demo-strong"):
         (tmp_path / name).mkdir()
-    (tmp_path / "asked.jsonl").touch()
+    (tmp_path / "asked.jsonl").write_text('{"id": "1", "question": "Who?", "answer": "Ada", "split": "test"}', "utf-8")
     changes = {
         "data.root": ("devices", str(tmp_path / "devices")),
         "data.questions": ("./asked.jsonl", str(tmp_path / "asked.jsonl")),

@@ -54,7 +54,10 @@ def reasoned(device: EdgeDevice) -> Answer:
     return device.engine_over("none").finish(ASKED, ())
 
 
-def test_evidence_comes_from_the_passages_that_the_controller_puts_first(root: Path) -> None:
+def test_evidence_comes_from_the_passages_that_the_controller_puts_first(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fedrag_flwr.device.modes.PASSAGES", 2)
     with opened(root, retrieval__order="controller") as device:
         first = [one.passage_id for one in device.orders.choose(ASKED.text, 2)]
         assert len(first) == 2
@@ -138,7 +141,8 @@ def test_weights_by_path_decide_the_order(root: Path, tmp_path: Path, sign: floa
         assert order == (nearest if sign > 0 else nearest[::-1])
 
 
-def test_late_interaction_orders_passages_and_keeps_their_tokens(root: Path) -> None:
+def test_late_interaction_orders_passages_and_keeps_their_tokens(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fedrag_flwr.device.modes.PASSAGES", 2)
     with opened(root, retrieval__order="late-interaction") as device:
         first = [one.passage_id for one in device.orders.by("late-interaction").rank(ASKED.text, 2)]
         answer = reasoned(device)
