@@ -24,6 +24,8 @@ RENAMED = {  # what was once a setting, and what does the same now
     **{f"fedrag.{part}": "fedrag.without" for part in ("bank", "owners", "summaries", "reading", "cache")},
     **{f"caching.{tier}": "caching.bytes" for tier in ("summaries", "inputs", "answers")},
     "overlay.edges": "overlay.topology",
+    "retrieval.extractor": "graph.written-by",
+    "graph.summaries": "graph.written-by",
     "controller.noise": "federation.sum-noise",
     "overlay.learning-noise": "federation.sum-noise",
 }
@@ -40,6 +42,7 @@ FIXED: dict[str, Plain] = {  # what was once a setting, and its value now
     "memory.fusion-near": 0.95,
     "memory.fusion-quota": 4,
     "memory.max-items": 1_000_000,
+    "inference.words": 0,
     "privacy.erasure-keep": 0.5,
     "federation.poll-seconds": 0.1,
     "federation.retries": 3,
@@ -48,9 +51,7 @@ FIXED: dict[str, Plain] = {  # what was once a setting, and its value now
     "federation.most-pages": 256,
     "controller.local-epochs": 4,
     "retrieval.passages": 10,
-    "retrieval.extractor": "rules",
     "graph.community-least": 6,
-    "graph.summaries": "extractive",
     "graph.most-copied": 0.1,
     "graph.vectors": "sentences",
     "graph.retrieval": "graph",
@@ -147,18 +148,12 @@ class InferenceSettings(_Group):
     """What is read for an answer, and from which confidence it counts (FD-RAG 4.2)."""
 
     passages: int = Field(4, ge=1, le=64)
-    words: int = Field(0, ge=0, le=100_000)
     quotes: bool = True
     remote_units: int = Field(4, ge=1, le=64)
     max_answer_tokens: int = Field(200, ge=1, le=1_024)
     abstain_below: float = Field(0.25, ge=0, le=1)
     ask_below: float = Field(0.5, ge=0, le=1)
     quorum: int = Field(0, ge=0, le=1_000)
-
-    @property
-    def budget(self) -> int:
-        """Words of evidence that are read where nobody ranked passages."""
-        return self.words or 400
 
 
 class PrivacySettings(_Group):
@@ -208,6 +203,7 @@ class RetrievalSettings(_Group):
 class GraphSettings(_Group):
     """The knowledge graph, its communities, and what of them others see (DGRAG 3.2)."""
 
+    written_by: Literal["rules", "model"] = "rules"
     community_most: int = Field(60, ge=1, le=10_000)
     detail: Literal["full", "erased"] = "full"
     share: Literal["text", "vector", "sealed"] = "text"

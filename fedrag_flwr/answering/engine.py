@@ -57,9 +57,7 @@ class Limits:
     Parameters
     ----------
     passages
-        Whole passages that plain retrieval reads.
-    words
-        Of the windows that are read, titles included; 0: the first `passages` are read whole.
+        Home's first ones, which are read whole.
     quotes
         Whether open questions are answered by a quote, without the model.
     top_k
@@ -71,7 +69,6 @@ class Limits:
     """
 
     passages: int
-    words: int
     quotes: bool
     top_k: int
     abstain_below: float
@@ -296,14 +293,13 @@ class Engine:
     def _read(self, asked: Asked, ranked: Sequence[RankedText], heard: Heard | None = None) -> Judged:
         """A quote where the question is open; else what the model reads.
 
-        That is the first passages whole, or windows within a budget. What others gave is always read in windows.
+        That is the first passages whole; with what others gave, windows within a budget.
         """
         stem, options = without_options(asked.text)
         if self.limits.quotes and not options and is_open(asked.text):
             return self._quoted(asked, ranked, heard)
-        given = any(one.origin != self.evidence_store.device for one in ranked)
-        if self.limits.words or given:
-            units = windows(stem, ranked, self.limits.words or WHOLE_WORDS)
+        if any(one.origin != self.evidence_store.device for one in ranked):
+            units = windows(stem, ranked, WHOLE_WORDS)
         else:
             units = whole(ranked[: self.limits.passages])
         return judged_over(asked.text, asked.analysis, units, self.reader, self.judge, heard)

@@ -13,7 +13,7 @@ from fedrag_flwr.records import ChosenPath, EvidenceUnit, Granularity, Vector
 from fedrag_flwr.retrieval import Ranking
 
 POOL = 64  # near sentences that are offered to others
-WHOLE_WORDS = 400  # that are read where there is no budget, and of what others gave
+WHOLE_WORDS = 400  # of evidence that are read where passages are not read whole
 RANKED = 10  # passages whose sentences are looked at
 _GIVEN = 1.0  # log-odds of a passage that another device chose for the question
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 
 from fedrag_flwr.answering.judge import judged_over, told
+from fedrag_flwr.answering.passages import WHOLE_WORDS
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.records import Answer, EvidenceUnit, Question, because
@@ -28,7 +29,7 @@ def answer_over(
     question
         As it was asked.
     units
-        The evidence; how many words of it are read is a setting.
+        The evidence, of which the first words are read.
     settings, models
         Of the run, and this side's models.
     where
@@ -37,7 +38,7 @@ def answer_over(
         The device whose own units these may be.
     """
     start = time.perf_counter()
-    read = within(nearest(units, home), settings.inference.budget)
+    read = within(nearest(units, home), WHOLE_WORDS)
     reader = Reader(models.generator, settings.inference.max_answer_tokens, settings.seed)
     judged = judged_over(question.text, models.pipeline.question(question.text), read, reader)
     answer = told(question, judged, home, settings.inference.abstain_below, time.perf_counter() - start)

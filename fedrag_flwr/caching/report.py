@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fedrag_flwr.answering.judge import judged_over, told
-from fedrag_flwr.answering.passages import given_texts, windows
+from fedrag_flwr.answering.passages import WHOLE_WORDS, given_texts, windows
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.models.base import Encoder, Grammar, Prompt
@@ -80,7 +80,7 @@ class Reporter:
         """What writes answers and reports under a run's settings."""
         asked = settings.inference
         reader = Reader(tools.generator, asked.max_answer_tokens, settings.seed)
-        return cls(reader, tools.encoder, tools.pipeline, asked.budget, asked.abstain_below, writer)
+        return cls(reader, tools.encoder, tools.pipeline, WHOLE_WORDS, asked.abstain_below, writer)
 
     def input(self, question: str, units: Sequence[EvidenceUnit]) -> tuple[EvidenceUnit, ...]:
         """The sentences among which evidence is chosen: those of what was told that come nearest, each with its origin.

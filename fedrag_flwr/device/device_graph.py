@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fedrag_flwr.answering.passages import WHOLE_WORDS
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.device.graph_builder import GraphBuilder, GraphReport, once_more
 from fedrag_flwr.device.shared_memory import OpaqueIds
@@ -25,7 +26,7 @@ from fedrag_flwr.knowledge_graph.retrieval import (
     VectorTable,
 )
 from fedrag_flwr.knowledge_graph.routing import choose_owners
-from fedrag_flwr.knowledge_graph.summaries import ExtractiveSummarizer
+from fedrag_flwr.knowledge_graph.summaries import ExtractiveSummarizer, ModelSummarizer, Summarizer
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.graph_store import GraphStore
@@ -34,7 +35,6 @@ from fedrag_flwr.privacy.vectors import Content
 from fedrag_flwr.records import (
     Answer,
     BuildReport,
-    Cost,
     EvidenceUnit,
     ImportReport,
     OpenQuestion,
@@ -47,6 +47,7 @@ from fedrag_flwr.records import (
     Vector,
 )
 from fedrag_flwr.settings import Settings
+from fedrag_flwr.text import extractor_of
 from fedrag_flwr.text.segment import under_title
 
 LEAST = 6  # entities of a community; smaller ones join their closest neighbour
@@ -130,10 +131,12 @@ class DeviceGraph:
         return self._builder().refresh(progress)
 
     def extend(self, report: BuildReport, progress: Progress) -> BuildReport:
-        """Refresh after a build, and add what it holds and the seconds to its report."""
-        made = self._builder().refresh(progress)
+        """Refresh after a build, and add what it holds, the seconds and the model's work to its report."""
+        builder = self._builder()
+        made = builder.refresh(progress)
         self._retriever = None
-        return replace(report, cost=report.cost + Cost(seconds=made.seconds), graph=made.told())
+        cost = replace(report.cost + builder.cost, seconds=report.cost.seconds + made.seconds)
+        return replace(report, cost=cost, graph=made.told())
 
     def knowledge(self) -> KnowledgeGraph:
         """The graph over the statements that are kept."""
@@ -267,7 +270,7 @@ class DeviceGraph:
             pipeline=tools.pipeline,
             reader=Reader(tools.generator, inference.max_answer_tokens, self.settings.seed),
             gate=Gate(signals, model),
-            words=inference.budget,
+            words=WHOLE_WORDS,
             abstain_below=inference.abstain_below,
             candidates=CANDIDATES,
         )
@@ -298,7 +301,10 @@ class DeviceGraph:
         return GraphStore(self.store.database, self.models.encoder.dimension)
 
     def _builder(self) -> GraphBuilder:
-        graph, seed = self.settings.graph, self.settings.seed
+        graph, seed, tools = self.settings.graph, self.settings.seed, self.models
         cutting = CutSettings(graph.community_most, min(LEAST, graph.community_most), seed=seed)
-        summarizer = ExtractiveSummarizer(graph.detail)
-        return GraphBuilder(self.store, self.models.encoder, self.models.pipeline, summarizer, cutting)
+        lists = ExtractiveSummarizer(graph.detail)
+        by_model = graph.written_by == "model"
+        summarizer: Summarizer = ModelSummarizer(tools.generator, lists, seed) if by_model else lists
+        extractor = extractor_of(graph.written_by, tools.generator, seed)
+        return GraphBuilder(self.store, tools.encoder, tools.pipeline, extractor, summarizer, cutting)

@@ -361,10 +361,11 @@ class EdgeDevice:
     def rankings(self) -> DeviceSources:
         """The rankings of its passages."""
         from fedrag_flwr.retrieval.evidence_sources import DeviceSources
-        from fedrag_flwr.text import ParseExtractor
+        from fedrag_flwr.text import extractor_of
 
-        models = self.models
-        return DeviceSources(self.store, self.root, models.encoder, models.pipeline, ParseExtractor, models.tokens)
+        models, settings = self.models, self.settings
+        extractor = partial(extractor_of, settings.graph.written_by, models.generator, settings.seed)
+        return DeviceSources(self.store, self.root, models.encoder, models.pipeline, extractor, models.tokens)
 
     @cached_property
     def controller(self) -> DeviceController:

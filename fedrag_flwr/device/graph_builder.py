@@ -16,13 +16,13 @@ from fedrag_flwr.knowledge_graph.communities import CutSettings, modularity, rec
 from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph
 from fedrag_flwr.knowledge_graph.resolution import Floats
 from fedrag_flwr.knowledge_graph.statements import Statement, statements_of
-from fedrag_flwr.knowledge_graph.summaries import ExtractiveSummarizer, subgraph_of
+from fedrag_flwr.knowledge_graph.summaries import Summarizer, subgraph_of
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import missing
 from fedrag_flwr.memory.store.graph_store import GraphStore, Kind, StoredCommunity, TextVector, as_dict
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.records import Passage, Progress
-from fedrag_flwr.text import ParseExtractor
+from fedrag_flwr.records import Cost, Passage, Progress
+from fedrag_flwr.text import Extractor
 from fedrag_flwr.text.base import Pipeline
 
 T = TypeVar("T")
@@ -64,6 +64,8 @@ class GraphBuilder:
         The device's memory: documents, passages and their vectors.
     encoder, pipeline
         Those that the store was made with.
+    extractor
+        Finds what documents state.
     summarizer
         Sums up communities.
     settings
@@ -75,7 +77,8 @@ class GraphBuilder:
         store: MemoryStore,
         encoder: Encoder,
         pipeline: Pipeline,
-        summarizer: ExtractiveSummarizer,
+        extractor: Extractor,
+        summarizer: Summarizer,
         settings: CutSettings,
     ) -> None:
         self._store = store
@@ -85,7 +88,12 @@ class GraphBuilder:
         self._summarizer = summarizer
         self._settings = settings
         self._cut_with = _digest(json.dumps(asdict(settings), sort_keys=True))
-        self._extractor = ParseExtractor()
+        self._extractor = extractor
+
+    @property
+    def cost(self) -> Cost:
+        """What a model has done so far."""
+        return self._extractor.cost + self._summarizer.cost
 
     def refresh(self, progress: Progress) -> GraphReport:
         """Extract, resolve, encode, cut and sum up what is new since the last time; each step is kept as it is done.

@@ -108,7 +108,6 @@ class Engines:
         )
         limits = Limits(
             inference.passages,
-            inference.words,
             inference.quotes,
             TOP_K,
             inference.abstain_below,

@@ -4,21 +4,43 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Literal
+from typing import Literal, Protocol
 
 from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph, Relation
+from fedrag_flwr.models.base import Generator, Grammar, Prompt
+from fedrag_flwr.records import Cost
 from fedrag_flwr.text.segment import TITLE_SEPARATOR
 
 Detail = Literal["full", "erased"]
 NGRAM = 5  # words in a row that count as copied
 _SUBJECTS, _ENTITIES, _RELATIONS = 4, 16, 10
 _MOST_CHARACTERS = 1_500
+_READ = 12  # statements that the model reads
+_MOST_TOKENS = 90
 _LEAST_PASSAGES = 2  # that tell a name, so that it is no detail of one
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d")
+_ONE_LINE = Grammar(r"root ::= [^\n]+")
+
+_SYSTEM = (
+    "You say in two or three short sentences what a part of a knowledge base is about: its subject, its main entities "
+    "and how they are related. Give no numbers, no dates and no examples, and copy no sentence."
+)
+_EXAMPLES = (
+    (
+        "Subjects: Harbours of Vessland; Salt trade\n"
+        "Entities: Port Ferren, Halden Company, salt, copper, customs house\n"
+        "Notes:\n"
+        "- Port Ferren exports salt and copper\n"
+        "- Halden Company built the customs house in 1887\n"
+        "- the customs house taxed salt",
+        "The harbours of Vessland and their trade in salt and copper. Main entities are Port Ferren and the Halden "
+        "Company, which exported goods, built the port's customs and paid taxes there.",
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +66,24 @@ class Subgraph:
     sources: tuple[str, ...]
 
 
+class Summarizer(Protocol):
+    """Sums up communities."""
+
+    @property
+    def id(self) -> str:
+        """What its summaries depend on."""
+        ...
+
+    @property
+    def cost(self) -> Cost:
+        """What a model has done for them so far."""
+        ...
+
+    def summarize(self, subgraph: Subgraph) -> str:
+        """A community in few words."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ExtractiveSummarizer:
     """Lists subjects, entities and relations, without a model.
@@ -67,6 +107,11 @@ class ExtractiveSummarizer:
         """Rules and settings."""
         return f"extractive-2|{self.detail}|{self.most_copied:g}"
 
+    @property
+    def cost(self) -> Cost:
+        """Nothing, as no model is asked."""
+        return Cost()
+
     def summarize(self, subgraph: Subgraph) -> str:
         """Subjects, main entities and key relations, as lists."""
         if self.detail == "erased":
@@ -78,6 +123,57 @@ class ExtractiveSummarizer:
             while parts and copied.too_much(_listed(subjects, entities, relations), self.most_copied):
                 parts.remove(max(parts, key=lambda told: (copied.longest(told), len(told), told)))
         return _listed(subjects, entities, relations)
+
+
+class ModelSummarizer:
+    """Asks a local model, and keeps of what it writes only sentences that copy little, alone and together; else lists.
+
+    Parameters
+    ----------
+    generator
+        Gives the model; called when it is first needed.
+    fallback
+        Sums up where nothing is left of the model's words; its limits hold for these too.
+    seed
+        Of the model.
+    """
+
+    def __init__(self, generator: Callable[[], Generator], fallback: ExtractiveSummarizer, seed: int = 0) -> None:
+        self._generator = generator
+        self._fallback = fallback
+        self._seed = seed
+        self.cost = Cost()
+
+    @property
+    def id(self) -> str:
+        """The model and the limits."""
+        return f"model-2|{self._generator().id}|{self._fallback.id}"
+
+    def summarize(self, subgraph: Subgraph) -> str:
+        """Two or three sentences of the model's own."""
+        shown = erased(subgraph) if self._fallback.detail == "erased" else subgraph
+        (done,) = self._generator().complete(
+            summary_prompt(shown), grammar=_ONE_LINE, max_tokens=_MOST_TOKENS, seed=self._seed
+        )
+        self.cost += Cost(done.seconds, 1, done.tokens_in, done.tokens_out, done.cached)
+        copied = _Copied(subgraph.sources)
+        own, most = "", self._fallback.most_copied
+        for one in _sentences(done.text):
+            told = f"{own} {one}".strip()
+            detailed = self._fallback.detail == "erased" and _NUMBER.search(one)
+            if not detailed and copied.share(one) <= most and not copied.too_much(told, most):
+                own = told
+        return own or self._fallback.summarize(subgraph)
+
+
+def summary_prompt(subgraph: Subgraph) -> Prompt:
+    """Ask what a community is about."""
+    notes = "\n".join(f"- {told}" for told in subgraph.relations[:_READ])
+    user = (
+        f"Subjects: {'; '.join(subgraph.subjects[:_SUBJECTS])}\n"
+        f"Entities: {', '.join(subgraph.entities[:_ENTITIES])}\nNotes:\n{notes}"
+    )
+    return Prompt(_SYSTEM, user, _EXAMPLES)
 
 
 def erased(subgraph: Subgraph) -> Subgraph:
@@ -161,6 +257,11 @@ def _listed(subjects: Sequence[str], entities: Sequence[str], relations: Sequenc
         ("Key relations", "; ".join(relations)),
     )
     return " ".join(f"{name}: {told}." for name, told in parts if told)
+
+
+def _sentences(text: str) -> list[str]:
+    """The whole sentences of a text."""
+    return [found[0].strip() for found in re.finditer(r"[^.!?]+[.!?]", text)]
 
 
 class _Copied:

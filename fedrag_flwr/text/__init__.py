@@ -2,6 +2,7 @@
 
 from fedrag_flwr.text.base import ParsedPassage, Pipeline, QuestionAnalysis
 from fedrag_flwr.text.facts import TypedSpan, facts_between, typed_spans
+from fedrag_flwr.text.model_tuples import ModelExtractor, extractor_of
 from fedrag_flwr.text.pipeline import SpacyPipeline
 from fedrag_flwr.text.questions import matches_type
 from fedrag_flwr.text.segment import TITLE_SEPARATOR, document_title
@@ -19,6 +20,7 @@ from fedrag_flwr.text.words import anchors_of, normalise_anchor, normalise_line,
 __all__ = [
     "TITLE_SEPARATOR",
     "Extractor",
+    "ModelExtractor",
     "ParseExtractor",
     "ParsedPassage",
     "Pipeline",
@@ -29,6 +31,7 @@ __all__ = [
     "anchors_of",
     "document_title",
     "drop_changed",
+    "extractor_of",
     "facts_between",
     "matches_type",
     "normalise_anchor",

@@ -8,7 +8,7 @@ from itertools import product
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
-from fedrag_flwr.records import EvidenceTuple
+from fedrag_flwr.records import Cost, EvidenceTuple
 from fedrag_flwr.text.base import ParsedPassage
 from fedrag_flwr.text.facts import typed_spans
 from fedrag_flwr.text.lexicon import DOUBTING
@@ -38,6 +38,11 @@ class Extractor(Protocol):
     @property
     def dropped(self) -> Mapping[str, int]:
         """How many tuples it has found so far and not kept, by reason."""
+        ...
+
+    @property
+    def cost(self) -> Cost:
+        """What a model has done for it so far."""
         ...
 
     @property
@@ -79,6 +84,7 @@ class ParseExtractor:
     """
 
     id = RULES
+    cost = Cost()
     dropped: Mapping[str, int] = MappingProxyType({})
 
     def extract(self, passages: Sequence[ParsedPassage]) -> list[EvidenceTuple]:

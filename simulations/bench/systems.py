@@ -16,7 +16,7 @@ from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import Answer, BuildReport, Question
 from fedrag_flwr.records.isolate import isolated
 from fedrag_flwr.settings import Plain, Settings
-from simulations.baselines import BASELINES, Baseline, Construction, Limits, build_baseline
+from simulations.baselines import BASELINES, Baseline, Construction, build_baseline
 from simulations.bench.world import World
 from simulations.fixtures.kept_devices import KeptDevices, overhear
 from strategies import STRATEGIES, ServerTools, make_strategy
@@ -211,7 +211,7 @@ WALKS = ("topic-walk", "random-walk", "flooding")
 # The papers that they are after score what the model wrote: it is not declined for being unlikely.
 AS_WRITTEN: Mapping[str, Plain] = {"inference.abstain-below": 0.0}
 # Sentences may fill the budget of words that local baselines have: what differs is where they come from.
-WHOLE_BUDGET: Mapping[str, Plain] = {**AS_WRITTEN, "inference.remote-units": 20, "inference.words": Limits().words}
+WHOLE_BUDGET: Mapping[str, Plain] = {**AS_WRITTEN, "inference.remote-units": 20}
 CHANGES: Mapping[str, Mapping[str, Plain]] = {
     **dict.fromkeys(("local-graph", "summary-routing", *WALKS), AS_WRITTEN),
     **dict.fromkeys(("rag-route", "confidential-broadcast"), WHOLE_BUDGET),

@@ -49,7 +49,6 @@ SYSTEMS: Mapping[str, tuple[Ask, Mapping[str, Plain]]] = {
     "no-memory": (lambda engine, question: engine.at_home(question, memory=False), {}),
     "no-quotes": (lambda engine, question: engine.at_home(question), {"inference.quotes": False}),
     "answer-always": (lambda engine, question: engine.at_home(question), {"inference.abstain-below": 0.0}),
-    "windows": (lambda engine, question: engine.at_home(question), {"inference.words": 220}),
 }
 
 

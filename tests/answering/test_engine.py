@@ -165,10 +165,8 @@ def test_passages_are_read_where_memory_does_not_know(engine: Engine) -> None:
 
 
 def test_where_the_model_finds_nothing_it_is_asked_once_and_declined(engine: Engine) -> None:
-    few = replace(engine, limits=replace(engine.limits, words=12))
-    answer = saying(few, "unknown").at_home(asked(COMMANDED))
+    answer = saying(engine, "unknown").at_home(asked(COMMANDED))
     assert (answer.text, answer.path, answer.score, answer.cost.llm_calls) == ("", "abstained", 0.0, 1)
-    assert sum(len(f"{unit.title} {unit.text}".split()) for unit in answer.evidence) <= 12
 
 
 @pytest.mark.parametrize(

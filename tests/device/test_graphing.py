@@ -35,6 +35,7 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.text.options import with_options
+from tests.answering.one_word import OneWord
 from tests.strategies.federation import DOCUMENTS, small_models
 
 ALL = {name: text for device in DOCUMENTS.values() for name, text in device.items()}
@@ -104,6 +105,27 @@ def test_a_second_build_does_nothing(device: EdgeDevice) -> None:
     assert 1 < first.largest <= device.settings.graph.community_most
     assert (again.read, again.encoded, again.summarised) == (0, 0, 0)
     assert everything(device) == kept
+
+
+def test_a_model_can_write_tuples_and_summaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "documents").mkdir()
+    for name in ("tarn-bridge.md", "odile-varro.md"):
+        (tmp_path / "documents" / name).write_text(ALL[name], encoding="utf-8")
+    with device_at(tmp_path) as by_rules:
+        assert by_rules.build(memories=False, graph=True).cost.llm_calls == 0
+        assert {"drew"} != {one.relation for one in tables(by_rules).statements()} != set()
+    written = OneWord(small_models().generator(), "Odile Varro | drew | Tarn Bridge\\nBridges are told of.")
+    with device_at(tmp_path, **{"graph.written-by": "model"}) as device:
+        monkeypatch.setattr(type(device.models), "generator", lambda models: written)
+        report = device.build(memories=False, graph=True)
+        statements, communities = tables(device).statements(), tables(device).communities()
+        read = device.rankings.present().explainer.tuples
+        assert report.cost.llm_calls == len(device.store.passages()) + len(communities)
+    assert {(one.head.text, one.relation, one.tail.text) for one in statements} == {
+        ("Odile Varro", "drew", "Tarn Bridge")
+    }
+    assert ["Bridges are told of." in one.summary for one in communities.values()] == [True]
+    assert {one.relation for tuples in read.values() for one in tuples} == {"drew"}
 
 
 def test_a_graph_that_another_process_builds_is_seen(device: EdgeDevice, tmp_path: Path) -> None:

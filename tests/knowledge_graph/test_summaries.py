@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import cast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.knowledge_graph.summaries import (
+    Detail,
     ExtractiveSummarizer,
+    ModelSummarizer,
     Subgraph,
     copied_share,
     erased,
     longest_copy,
 )
+from fedrag_flwr.models.base import Generator
+from tests.answering.one_word import OneWord
+from tests.strategies.federation import small_models
 
 HARBOURS = Subgraph(
     subjects=("Harbours of Vessland", "Founded 1702"),
@@ -63,3 +71,39 @@ def test_the_longest_copy_is_the_longest_common_run(text: str, source: str) -> N
         if any(told[k : k + j - i] == words[i:j] for k in range(len(told)))
     ]
     assert longest_copy(text, [source]) == max(runs, default=0)
+
+
+def test_a_model_s_summary_keeps_the_limit() -> None:
+    summarizer = ModelSummarizer(small_models().generator, ExtractiveSummarizer(most_copied=0.1))
+    text = summarizer.summarize(HARBOURS)
+    assert text.strip()
+    assert summarizer.cost.llm_calls == 1
+    assert copied_share(text, HARBOURS.sources) <= 0.1
+
+
+# (what the model writes, the level of detail, what is left of it)
+WRITTEN: list[tuple[str, Detail, str]] = [
+    (
+        "In spring the tall. Harbour crane of Port. Ferren lifts crates.",
+        "full",
+        "In spring the tall. Ferren lifts crates.",
+    ),
+    ("In spring the tall harbour crane lifts. Ships come and go.", "full", "Ships come and go."),
+    ("Ships come and go. Trade began in 1702.", "full", "Ships come and go. Trade began in 1702."),
+    ("Ships come and go. Trade began in 1702.", "erased", "Ships come and go."),
+]
+
+
+@pytest.mark.parametrize(("written", "detail", "left"), WRITTEN)
+def test_a_model_s_sentences_copy_little_alone_and_together(written: str, detail: Detail, left: str) -> None:
+    def generator() -> Generator:
+        return cast("Generator", OneWord(small_models().generator(), written))
+
+    summarizer = ModelSummarizer(generator, ExtractiveSummarizer(detail))
+    assert summarizer.summarize(HARBOURS) == left
+
+
+def test_a_model_that_only_copies_gives_way_to_lists() -> None:
+    strict = ModelSummarizer(small_models().generator, ExtractiveSummarizer(most_copied=0.0))
+    copied = replace(HARBOURS, sources=("Subjects: " + " ".join(HARBOURS.subjects),))
+    assert copied_share(strict.summarize(copied), copied.sources) == 0.0

@@ -192,7 +192,7 @@ def test_two_at_one_folder_are_refused(data: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "same"), [({"hypergraph.grouping": "random"}, False), ({"inference.words": 20}, True)]
+    ("changes", "same"), [({"hypergraph.grouping": "random"}, False), ({"inference.passages": 2}, True)]
 )
 def test_other_building_and_other_files_have_stores_of_their_own(
     changes: dict[str, Plain], same: bool, data: Path, tmp_path: Path
