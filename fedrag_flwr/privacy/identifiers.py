@@ -133,14 +133,18 @@ _NUMBER_CUE = re.compile(
 )
 
 
+def is_quantity(text: str, start: int, end: int) -> bool:
+    """Tell whether what stands around a number shows that it measures or counts."""
+    return bool(_QUANTITY_BEFORE.search(text[max(0, start - 40) : start]) or _QUANTITY_AFTER.match(text[end:][:40]))
+
+
 def _is_account(match: re.Match[str]) -> bool:
-    before, after = match.string[max(0, match.start() - 40) : match.start()], match.string[match.end() :][:40]
-    if _NUMBER_CUE.search(before):
+    if _NUMBER_CUE.search(match.string[max(0, match.start() - 40) : match.start()]):
         return True
     digits = _digits(match)
     if digits != match["it"] or digits.startswith("0"):
         return True  # no quantity is written so
-    return not (digits.endswith("0000") or _QUANTITY_BEFORE.search(before) or _QUANTITY_AFTER.match(after))
+    return not (digits.endswith("0000") or is_quantity(match.string, *match.span("it")))
 
 
 def _is_hyphenated(match: re.Match[str]) -> bool:
@@ -208,7 +212,8 @@ _RECOGNISERS = (
     rule(
         "IBAN",
         "iban-cue",
-        rf"\biban\b[\s:#(,]*(?:(?:number|no\.?|is|was)[\s:#(,]*){{0,2}}{OF_WHOM}(?P<it>[a-z]{{2}}\d{{2}}[a-z0-9]{{8,30}}\b)",
+        rf"\biban\b[\s:#(,]*(?:(?:number|no\.?|is|was)[\s:#(,]*){{0,2}}{OF_WHOM}"
+        r"(?P<it>[a-z]{2}\d{2}(?:[ .-]?(?:[a-z]{4}(?=[ .-]?\d)|[a-z0-9]*\d[a-z0-9]*)){2,9}\b)",
     ),
     rule("CREDIT_CARD", "card-luhn", r"(?<!\w)(?<!\d[.,])(?P<it>\d(?:[ -]?\d){12,18})(?![\w]|[.,]\d)", _is_card),
     rule(

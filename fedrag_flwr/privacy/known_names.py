@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Literal
 
 from fedrag_flwr.privacy.bundles import item_bundle
+from fedrag_flwr.privacy.classified import find_names
 from fedrag_flwr.privacy.ledger import DurableFile
 from fedrag_flwr.privacy.normalise import normal_name, normal_names, probe
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.persons import PERSON, Found, name_tokens
 from fedrag_flwr.privacy.register import Register
 from fedrag_flwr.privacy.replacement import Range, is_short
-from fedrag_flwr.privacy.word_lists import GIVEN_NAMES, PARTICLES, SHORT_TITLES, is_ordinary
+from fedrag_flwr.privacy.word_lists import PARTICLES, SHORT_TITLES, is_ordinary
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.text.words import normalise_anchor
 
@@ -60,7 +61,7 @@ class PublicNames:
         if name in self._names or any(f" {name} " in f" {public} " for public in present):
             return True
         longer = [public for public in present if " " in public and name.endswith(f" {public}")]
-        return any(GIVEN_NAMES.isdisjoint(name.removesuffix(public).split()) for public in longer)
+        return any(not find_names(name.removesuffix(public)) for public in longer)
 
     def within(self, text: str) -> list[tuple[Range, str]]:
         """Find the longest public names in a text: where they stand, and their normal forms."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.privacy.analyser import PERSONAL_TYPES, PersonalDataAnalyser
+from fedrag_flwr.privacy.classified import RULE, find_numbers
 from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES, OPTIONAL_TYPES, find_identifiers
 from fedrag_flwr.privacy.known_names import KnownNames, PublicNames
 from fedrag_flwr.privacy.normalise import probe
@@ -20,6 +21,7 @@ from fedrag_flwr.privacy.replacement import (
     placeholder,
     rewrite,
 )
+from fedrag_flwr.privacy.rules import Span
 from fedrag_flwr.records import Fact
 from fedrag_flwr.text.base import Pipeline
 
@@ -84,7 +86,10 @@ class TypeMasking:
 
     def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """Mask each bundle; a name found in one, now or earlier, is masked in all of them."""
-        entities = find_entities(bundles, self._pipeline, self._entities)
+        entities = [
+            [form for form in forms if not self._is_doubtful(form)]
+            for forms in find_entities(bundles, self._pipeline, self._entities)
+        ]
         analysed = [self._analysed(bundle) for bundle in bundles]
         private = [
             self._private(bundle, [*forms, *(form for form in more if form.type in ENTITY_TYPES)])
@@ -138,17 +143,21 @@ class TypeMasking:
             if not self._public.may_mean(name) and not self._names.is_doubtful(name, self._types)
         ]
 
+    def _is_doubtful(self, form: Found) -> bool:
+        """Whether one word that looks like a name is mostly something else in the device's documents."""
+        return form.rule == RULE and " " not in form.text and self._names.is_doubtful(form.text, self._types)
+
     def _identifiers(self, bundle: Bundle, numbers: Sequence[Found]) -> list[Replacement]:
         wanted = self._types & frozenset(IDENTIFIER_TYPES + OPTIONAL_TYPES)
         masks = {form.text: identifier_mask(form.text, form.type, form.rule) for form in numbers}
-        for text in (*bundle.prose, *bundle.anchors):
-            folded = probe(text)
-            for span in find_identifiers(folded, wanted):
-                surface = folded[span.start : span.end]
-                masks.setdefault(surface, identifier_mask(surface, span.type, span.rule))
-        for fact in bundle.known:
-            if fact.type in wanted:
-                masks.setdefault(fact.text, identifier_mask(fact.text, fact.type, "known"))
+        folded = [probe(text) for text in (*bundle.prose, *bundle.anchors)]
+        known = [Span(0, len(fact.text), fact.type, "known") for fact in bundle.known]
+        found = [(text, span) for text in folded for span in find_identifiers(text, wanted)]
+        found += [(fact.text, span) for fact, span in zip(bundle.known, known, strict=True) if fact.type in wanted]
+        found += [(text, span) for text in folded for span in find_numbers(text, wanted)]
+        for text, span in found:
+            surface = text[span.start : span.end]
+            masks.setdefault(surface, identifier_mask(surface, span.type, span.rule))
         return list(masks.values())
 
 

@@ -1,11 +1,12 @@
-"""Finding what to protect in a bundle: typed facts of the text pipeline, and rules for persons that it misses."""
+"""Finding what to protect in a bundle: persons by the token classifier and by rules, other types by the pipeline."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from fedrag_flwr.privacy.classified import RULE, find_names, names_something_else
 from fedrag_flwr.privacy.normalise import clean, normal_name, probe
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.replacement import PLACEHOLDER
@@ -15,11 +16,10 @@ from fedrag_flwr.privacy.word_lists import (
     PARTICLES,
     SHORT_TITLES,
     STOP_WORDS,
+    THINGS,
     TITLES,
-    is_clinical,
     is_ordinary,
 )
-from fedrag_flwr.records import Fact
 from fedrag_flwr.text.base import Pipeline
 
 WORD = r"[^\W\d_]+(?:['’-][^\W\d_]+)*"
@@ -27,6 +27,8 @@ NAME = r"(?-i:[A-ZÀ-ÖØ-ÞĀ-Ž])[^\W\d_]*(?:['’-][^\W\d_]+)*"
 TOKEN = re.compile(rf"{WORD}\.?")
 _NAME_TOKEN = re.compile(NAME)
 _INITIAL = re.compile(r"(?:[A-Z]\.){1,3}|[A-Z]")
+
+
 BY_GIVEN_NAME = "given-name"  # the rules
 _FAMILY_FIRST = "family-first"  # "Lopez, Maria" and "LOPEZ Maria"
 _TOLD_AFTER = re.compile(
@@ -36,34 +38,13 @@ _NAME_BEGINS = re.compile(
     r"(?:\A|[\n.!?:;|(\[\"“/=>-]\s{0,3}|\b(?:of|for|by|is|was|name|patient|pt|client|mother|father|re|dear|and|mrs?|ms|dr)\.?\s)\Z",
     re.IGNORECASE,
 )
-_OF = frozenset({"of", "for", "by", "and"})
 _LONGEST_CUE = 10  # characters: "patient. "
 _SHORTEST_CAPITALS = 4  # letters: "MRI Maria" tells no family name
 _SAINTS = frozenset({"st", "saint", "san", "santa"})
-_THING_WORDS = """
-academy airport array award basin belt bridge building canyon cathedral center centre church city clinic college comet
-company constant corporation county crater court craft day distribution effect equation expedition experiment explorer
-family formation foundation fund gap group hall high hospital house inc institute institution island islands lab
-laboratory lake lander law laws library limit ltd medal memorial method mission mountain mountains museum number
-nebula observatory orbiter park particle peak planetarium point prize probe process program programme project
-radiation ratio reserve river road rover satellite scale school sea sequence series spacecraft square station street
-sphere symphony telescope test theorem theory tower trophy unit university valley war
-"""
-THINGS = frozenset(_THING_WORDS.split())
 
 
-def whole_names(text: str, others: Sequence[str], things: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Find common given names, each with the capitalised word that follows; each form with the rule that found it.
-
-    Parameters
-    ----------
-    text
-        In mixed case.
-    others
-        Longer names of other things, within which nothing is a person's.
-    things
-        Names of other things as a recogniser reads them, in lower case; none of them is a family name behind "of".
-    """
+def whole_names(text: str) -> Iterator[tuple[str, str]]:
+    """Find common given names in a text in mixed case, each with the capitalised word that follows, and the rule."""
     tokens = list(TOKEN.finditer(text))
     for index, token in enumerate(tokens):
         first = bare(token[0])
@@ -72,20 +53,17 @@ def whole_names(text: str, others: Sequence[str], things: frozenset[str]) -> Ite
         if index and bare(tokens[index - 1][0]).casefold() in _SAINTS:
             continue
         end, following = _family_name(text, tokens, index)
-        if not following or all(word in GIVEN_NAMES for word in following):
-            family = _family_before(text, tokens, index, things)
-            if family:
-                yield family, _FAMILY_FIRST
+        alone = not following or all(word in GIVEN_NAMES for word in following)
+        if family := _family_before(text, tokens, index) if alone else "":
+            yield family, _FAMILY_FIRST
         whole = text[token.start() : end]
-        if following and following[-1] in THINGS:
+        if names_something_else(text, token.start(), end):
             continue
-        if any(whole in other and len(other) > len(whole) for other in others):
-            continue
-        if len(following) > 0 or first.casefold() not in ALSO_WORDS:
+        if following or family or not (first.isupper() or first.casefold() in ALSO_WORDS):
             yield whole, BY_GIVEN_NAME
 
 
-def _family_before(text: str, tokens: Sequence[re.Match[str]], index: int, things: frozenset[str]) -> str:
+def _family_before(text: str, tokens: Sequence[re.Match[str]], index: int) -> str:
     """Find the family name before a given name: "Lopez, Maria", "van den Berg, Jan", "LOPEZ Maria".
 
     It stands where a sentence, a line or a field begins, or behind a word such as "patient"; a comma behind anything
@@ -107,9 +85,9 @@ def _family_before(text: str, tokens: Sequence[re.Match[str]], index: int, thing
             start -= 1
     elif not (between == " " and word.isupper() and len(word) >= _SHORTEST_CAPITALS and not given[0].isupper()):
         return ""
-    if not _NAME_BEGINS.search(text[max(0, tokens[start].start() - _LONGEST_CUE) : tokens[start].start()]):
+    if start and tokens[start - 1][0] == "of" and not word.isupper():  # "the king of Spain, Philip"
         return ""
-    if lower in things and not word.isupper() and start and tokens[start - 1][0] in _OF:  # "the king of Spain, Philip"
+    if not _NAME_BEGINS.search(text[max(0, tokens[start].start() - _LONGEST_CUE) : tokens[start].start()]):
         return ""
     return text[tokens[start].start() : last.end()]
 
@@ -148,12 +126,15 @@ def _family_name(text: str, tokens: Sequence[re.Match[str]], index: int) -> tupl
 PERSON = "PERSON"
 KNOWN = "known"  # the rule of a form that the bundle's documents tell
 
-_TITLED = re.compile(rf"\b(?:{'|'.join(sorted(TITLES))})\b\.?\s+(?P<it>{WORD}(?:\s+{WORD}){{0,3}})", re.IGNORECASE)
+_TITLED = re.compile(
+    rf"\b(?P<title>{'|'.join(sorted(TITLES))})\b\.?\s+(?P<it>{WORD}(?:\s+{WORD}){{0,3}})", re.IGNORECASE
+)
 _TITLED_WORD = re.compile(rf"\b(?i:{'|'.join(sorted(SHORT_TITLES))})\b\.?[^\S\n]{{1,3}}(?P<word>{NAME})")
 _AFTER_TITLE = re.compile(rf"\b(?:{'|'.join(sorted(SHORT_TITLES))})\.?[^\S\n]$", re.IGNORECASE)
 _INTRODUCED = re.compile(
     r"\b(?:(?:my|his|her|whose|full|patient's|client's|customer's|partner's|maiden) name (?:is|was)|calls? me|"
-    r"name\s*[:=]|patient\s*[:=]|patient(?= (?-i:[A-Z]))|signed by|regards,?|sincerely,?|on behalf of|yours,)\s+"
+    r"name\s*[:=]|patient\s*[:=]|(?<!\ba )patient(?= (?-i:[A-Z]))|signed by|regards,?|sincerely,?|on behalf of|"
+    r"yours,)\s+"
     rf"(?P<it>{WORD}(?:\s+{WORD}){{0,3}})",
     re.IGNORECASE,
 )
@@ -166,12 +147,8 @@ _ADDRESSED = re.compile(
     rf"(?:^|[.!?]\s+)(?P<it>{NAME}), (?:can|could|would|will|may|please|thank|thanks|do you|are you|I)\b"
     rf"|(?:^|\n)(?P<speaker>{NAME}):\s*\\?[\"“]",
 )
-_HUMAN = (
-    "family|families|brothers?|sisters?|twins|siblings|couple|household|estate|case|file|account|residence|house|home|"
-    "girls?|boys?|kids|child(?:ren)?|baby|patient|lawsuit|trial|matter|novel|affair|wedding|funeral|will"
-)
 _WITH_TITLE = "titled-word"  # "Mrs. May": the word is a name beside the title alone
-_CERTAIN = frozenset({"title", "introduction", BY_GIVEN_NAME, _WITH_TITLE})
+_CERTAIN = frozenset({"title", "introduction", BY_GIVEN_NAME, _WITH_TITLE, RULE})
 _BETWEEN_WORDS = re.compile(r"[\s_]+")
 _SHORT_NAME = re.compile(r"Ng|[A-Z][aeiouy]|[AEIOUY][a-z]")  # "Wu" and "Ng", but not "Pt" or "MA"
 _UNDERSCORE = re.compile(rf"({PLACEHOLDER.pattern})|_")
@@ -189,41 +166,45 @@ class Found:
 
 
 def find_entities(bundles: Sequence[Bundle], pipeline: Pipeline, types: frozenset[str]) -> list[list[Found]]:
-    """Find the surface forms of the wanted types in each bundle: known spans, typed facts and, for persons, rules."""
-    if not types:
-        return [[] for _ in bundles]
-    texts = [_joined(bundle.prose) for bundle in bundles]
-    around = [[_joined([text]) for text in bundle.beside] for bundle in bundles]
-    distinct = list(dict.fromkeys(text for text in (*texts, *(part for parts in around for part in parts)) if text))
-    facts = dict(zip(distinct, pipeline.facts([in_mixed_case(text) for text in distinct]), strict=True))
-
-    def typed_in(text: str) -> list[Found]:
-        return [
-            Found(fact.text, fact.type, "recogniser")
-            for fact in facts.get(text, ())
-            if fact.type in types and not (fact.type == PERSON and _is_thing(fact.text, text))
-        ]
-
+    """Find the surface forms of the wanted types in each bundle: known spans, persons, typed facts of the others."""
+    typed = _typed(bundles, pipeline, types - {PERSON})
     found = []
-    for bundle, text, parts in zip(bundles, texts, around, strict=True):
-        typed = [(fact.text, fact.type) for part in (text, *parts) for fact in facts.get(part, ())]
-        read, beside = [form for part in parts for form in typed_in(part)], " ".join(parts)
-        forms = [*read, *(form for form in typed_in(text) if not _is_acquitted(form, beside, read))]
+    for bundle in bundles:
+        texts, beside = [_apart(text) for text in bundle.prose], [_apart(text) for text in bundle.beside]
+        forms = [form for text in (*bundle.prose, *bundle.beside) for form in typed.get(text, ())]
         forms += [Found(fact.text, fact.type, KNOWN) for fact in bundle.known if fact.type in types]
         if PERSON in types:
-            for part in filter(None, (text, *parts)):
-                forms += _by_rule(in_mixed_case(part), typed)
-                forms += _beside(part, forms)
-        found.append(_tidy(forms, f"{text} {beside}"))
+            read = [form for text in beside for form in _classified(text)]
+            told = [form for text in texts for form in _classified(text)]
+            forms += [*read, *(form for form in told if not _is_acquitted(form, " ".join(beside), read))]
+            for text in (*texts, *beside):
+                forms += _by_rule(in_mixed_case(text))
+                forms += _beside(text, forms)
+        found.append(_tidy(forms, " ".join((*texts, *beside))))
     return found
 
 
-def find_by_rule(text: str, facts: Iterable[Fact]) -> list[str]:
-    """Find the persons that a title, an introduction or a given name shows in a text with these typed facts."""
-    typed = [(fact.text, fact.type) for fact in facts]
-    found = _tidy(_by_rule(in_mixed_case(_apart(clean(text))), typed), text)
-    certain = [form for form in found if form.rule in _CERTAIN]
-    return [form.text for form in certain if form.rule == _WITH_TITLE or not _is_thing(form.text, text)]
+def find_certain(text: str) -> list[str]:
+    """Find the persons whom a title, an introduction or a name of several words shows."""
+    apart = _apart(clean(text))
+    names = [form for form in _classified(apart) if " " in form.text]
+    return [form.text for form in _tidy([*names, *_by_rule(in_mixed_case(apart))], text) if form.rule in _CERTAIN]
+
+
+def _typed(bundles: Sequence[Bundle], pipeline: Pipeline, types: frozenset[str]) -> dict[str, list[Found]]:
+    """What the pipeline finds of these types in each text."""
+    texts = list(dict.fromkeys(text for bundle in bundles for text in (*bundle.prose, *bundle.beside) if text.strip()))
+    if not types or not texts:
+        return {}
+    return {
+        text: [Found(fact.text, fact.type, "recogniser") for fact in facts if fact.type in types]
+        for text, facts in zip(texts, pipeline.facts([in_mixed_case(_apart(text)) for text in texts]), strict=True)
+    }
+
+
+def _classified(text: str) -> list[Found]:
+    folded = probe(text)
+    return [Found(folded[span.start : span.end], PERSON, span.rule) for span in find_names(folded)]
 
 
 def name_tokens(name: str) -> list[str]:
@@ -268,23 +249,9 @@ def _is_acquitted(form: Found, beside: str, read: Sequence[Found]) -> bool:
     return bool(stands) and not any(told in name or name in told for name in likely)
 
 
-def _joined(texts: Sequence[str]) -> str:
-    """Join the lines of texts to one text for the parser, each closed like a sentence.
-
-    A lower-case text beside others, such as an answer, is capitalised only where it holds a common given name.
-    """
-    cased = [in_mixed_case(text) if not GIVEN_NAMES.isdisjoint(text.casefold().split()) else text for text in texts]
-    lines = [line.strip() for text in cased for line in _apart(text).splitlines()]
-    return " ".join(line if line[-1] in ".!?:;," else f"{line}." for line in lines if line)
-
-
 def _apart(text: str) -> str:
     """Read the words of "MARIA_LOPEZ" apart, but not those of a placeholder."""
     return _UNDERSCORE.sub(lambda found: found[1] or " ", text)
-
-
-def _names_a_thing(form: str) -> bool:
-    return any(word.casefold() in THINGS for word in form.split()[1:])
 
 
 def in_mixed_case(text: str) -> str:
@@ -302,30 +269,13 @@ def in_mixed_case(text: str) -> str:
     return TOKEN.sub(cased, text)
 
 
-def _is_thing(form: str, text: str) -> bool:
-    """Tell a thing that the recogniser takes for a person: it ends in one, always has an article, or is clinical."""
-    words = form.split()
-    if any(bare(word).casefold() in GIVEN_NAMES for word in words):
-        return False
-    if len(words) > 1 and words[-1].casefold() in THINGS:
-        return True
-    mention = rf"(?P<the>\bthe\s+)?\b{re.escape(form)}\b(?P<of>(?:['’]s)?\s+(?:{_HUMAN})\b)?"
-    mentions = list(re.finditer(mention, text, re.IGNORECASE))
-    return bool(mentions) and all(
-        not match["of"] and (match["the"] or is_clinical(text, match.end() - len(form), match.end()))
-        for match in mentions
-    )
-
-
-def _by_rule(text: str, typed: Sequence[tuple[str, str]]) -> list[Found]:
-    """What rules find in a text in mixed case with these typed forms."""
-    other = [form for form, kind in typed if kind not in (PERSON, "CONCEPT")]
-    others, things = [form for form in other if _names_a_thing(form)], frozenset(form.casefold() for form in other)
+def _by_rule(text: str) -> list[Found]:
+    """What rules find in a text in mixed case."""
     forms = []
     for pattern, rule in ((_TITLED, "title"), (_INTRODUCED, "introduction")):
         for match in pattern.finditer(text):
             name = _leading_name(match["it"])
-            if name:
+            if name and (pattern is _INTRODUCED or name[0].isupper() or match["title"].casefold() in SHORT_TITLES):
                 forms.append(Found(name, PERSON, rule))
     for match in _TITLED_WORD.finditer(text):
         word = bare(match["word"])
@@ -336,7 +286,7 @@ def _by_rule(text: str, typed: Sequence[tuple[str, str]]) -> list[Found]:
         name = match["it"] or match["speaker"]
         if name.casefold() not in STOP_WORDS:
             forms.append(Found(name, PERSON, "addressed"))
-    return [*forms, *(Found(form, PERSON, rule) for form, rule in whole_names(text, others, things))]
+    return [*forms, *(Found(form, PERSON, rule) for form, rule in whole_names(text))]
 
 
 def _beside(text: str, forms: Sequence[Found]) -> list[Found]:
@@ -394,6 +344,4 @@ def _trim_person(name: str) -> str:
     while words and ((words[-1].islower() and words[-1] in STOP_WORDS) or not any(map(str.isalpha, words[-1]))):
         words.pop()
     trimmed = " ".join(words).strip(" .,;:()\"'")
-    has_number = any(char.isdigit() for char in name)
-    known = any(word.strip(".,").casefold() in GIVEN_NAMES for word in words)
-    return "" if len(trimmed) < 2 or (has_number and not known) else trimmed
+    return "" if len(trimmed) < 2 or any(char.isdigit() for char in name) else trimmed

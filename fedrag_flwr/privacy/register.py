@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES, find_identifiers
 from fedrag_flwr.privacy.normalise import clean, normal_name, probe
 from fedrag_flwr.privacy.operators import Bundle
-from fedrag_flwr.privacy.persons import PERSON, family_tokens, find_by_rule, name_tokens
+from fedrag_flwr.privacy.persons import PERSON, family_tokens, find_certain, name_tokens
 from fedrag_flwr.privacy.replacement import is_short
 from fedrag_flwr.privacy.word_lists import is_ordinary
 from fedrag_flwr.records import Fact, Passage
@@ -61,8 +61,8 @@ class Register:
 def read_register(passages: Iterable[Passage]) -> Register:
     """Read the private names and identifiers out of passages, each as a whole.
 
-    Names are those that a title, an introduction or a common given name shows; what only the parser takes for a person
-    is too uncertain to be masked everywhere.
+    Names are those that a title, an introduction or several words show; a single word that only looks like a name is
+    too uncertain to be masked everywhere.
     """
     spans: defaultdict[str, dict[Fact, None]] = defaultdict(dict)
     types: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -75,7 +75,7 @@ def read_register(passages: Iterable[Passage]) -> Register:
         for word in _WORD.findall(probe(passage.text)):
             lower[word.casefold()] += 1 if word.islower() else -1
         for text in (passage.title, passage.text):
-            for form in find_by_rule(text, passage.facts):
+            for form in find_certain(text):
                 for word in name_tokens(form):
                     if not is_ordinary(word):
                         spans[word if is_short(word) else word.casefold()][Fact(form, PERSON, "")] = None

@@ -122,6 +122,19 @@ al ap bin bint bsc da dal das de del della den der di do dos du el esq ibn ii ii
 of phd rn san sr st te ten ter und van vom von y zu zum zur
 """
 
+_THING_WORDS = """
+academy airport array award basin belt bridge building canyon cathedral center centre church city clinic college comet
+company constant corporation county crater court craft day distribution effect equation expedition experiment explorer
+family formation foundation fund gap group hall high hospital house inc institute institution island islands lab
+laboratory lake lander law laws library limit ltd medal memorial method mission mountain mountains museum number
+nebula observatory orbiter park particle peak planetarium point prize probe process program programme project
+radiation ratio reserve river road rover satellite scale school sea sequence series spacecraft square station street
+sphere symphony telescope test theorem theory tower trophy unit university valley war
+"""
+
+THINGS = frozenset(_THING_WORDS.split())
+"""Words that end names of things, such as "the James Webb Space Telescope"."""
+
 GIVEN_NAMES = frozenset(_GIVEN_NAMES.split())
 """Common given names of many languages, in lower case."""
 

@@ -39,7 +39,7 @@ def test_what_the_question_needs_stays_and_the_rest_goes(erasure: QueryFocusedEr
 def test_a_name_that_an_erased_sentence_shows_is_masked_in_what_stays(
     pipeline: SpacyPipeline, erasure: QueryFocusedErasure
 ) -> None:
-    text = "Achterberg was admitted on Monday. Asthma of Achterberg is treated with salbutamol."
+    text = "Mrs. Achterberg was admitted on Monday. Asthma of Achterberg is treated with salbutamol."
     [bundle] = erasure.operate([Bundle(("note", text), question="What is asthma treated with?")])
     assert bundle.prose[1].startswith("Asthma of Achterberg")
     [masked] = TypeMasking(pipeline).operate([bundle])

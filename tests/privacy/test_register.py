@@ -33,7 +33,7 @@ CASES = [
     ("Brandt left early.", "[PERSON] left early."),
     ("[KOWALCZYK] I left early.", "[[PERSON]] I left early."),
     ("The mill rests in winter.", "The mill rests in winter."),  # an ordinary word that is a name as well
-    ("Wexham and Orrin are near the mill of 1950.", "Wexham and Orrin are near the mill of 1950."),
+    ("Mount Orrin is near the mill of 1950.", "Mount Orrin is near the mill of 1950."),
 ]
 
 
