@@ -153,7 +153,7 @@ def test_reasons_for_withholding(export: ExportFilter, item: ItemMaker) -> None:
 def test_an_answer_known_to_be_a_person_is_masked_even_where_no_rule_sees_one(
     export: ExportFilter, item: ItemMaker
 ) -> None:
-    released = export.release_items([item("Which engineer signed the record?", "Xqwu", answer_type="PERSON")])
+    released = export.release_items([item("Which engineer signed the record?", "Quz", answer_type="PERSON")])
     assert released.withheld == {"answer-masked": 1}
 
 
@@ -521,15 +521,15 @@ def test_no_socket_is_opened(
 
 
 def test_a_name_seen_in_one_memory_is_replaced_in_all(opaque: Opaque, item: ItemMaker, ldp: ExportFilterMaker) -> None:
-    """The recogniser sees no name after "Bolwick the": only the other memory tells that one is there."""
-    hidden = item("Which tune did the Bolwick Xqwu play?", "a march", id="hidden", anchors=("bolwick xqwu", "tune"))
-    lower = item("Which tune is a xqwu march?", "a slow one", id="lower")
-    told = item("Which engineer signed the record?", "Bolwick Xqwu", answer_type="PERSON", id="told")
+    """The recogniser sees no name after "Velvet the": only the other memory tells that one is there."""
+    hidden = item("Which tune did the Velvet Quz play?", "a march", id="hidden", anchors=("velvet quz", "tune"))
+    lower = item("Which tune is a quz march?", "a slow one", id="lower")
+    told = item("Which engineer signed the record?", "Velvet Quz", answer_type="PERSON", id="told")
     export = ldp()
     [alone, _] = export.release_items([hidden, lower]).items
-    assert "Xqwu" in alone.question  # else this tells nothing
+    assert "Quz" in alone.question  # else this tells nothing
     shown = {one.id: one for one in export.release_items([hidden, lower, told]).items}
     assert set(shown) == {opaque("hidden"), opaque("lower")}  # the answer of the third is masked
-    assert "Xqwu" not in shown[opaque("hidden")].question
-    assert "bolwick xqwu" not in shown[opaque("hidden")].anchors
+    assert "Quz" not in shown[opaque("hidden")].question
+    assert "velvet quz" not in shown[opaque("hidden")].anchors
     assert shown[opaque("lower")].question == lower.question
