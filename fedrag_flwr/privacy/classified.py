@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fedrag_flwr.privacy.identifiers import is_quantity
 from fedrag_flwr.privacy.rules import Span
 from fedrag_flwr.privacy.token_classifier import Chances, marks
-from fedrag_flwr.privacy.word_lists import PARTICLES, STOP_WORDS, THINGS, is_clinical
+from fedrag_flwr.privacy.word_lists import GIVEN_NAMES, PARTICLES, STOP_WORDS, THINGS, is_clinical
 
 RULE = "classifier"
 _LEAST, _LEAST_ALONE = 0.2, 0.5  # chance of the likeliest word of a name, and of a name of one word
@@ -17,6 +17,7 @@ _LEAST_FIRST = 0.8  # of a name of one word where any word has a capital
 _LEAST_BESIDE, _LEAST_UNCASED = 0.15, 0.6  # of a word beside the likeliest; where no capital tells it from others
 _LEAST_CAPITALS = 0.9  # of a name in capitals within a text that is not: most words in capitals are abbreviations
 _LEAST_NUMBER = 0.6
+_FEWEST_UNCASED = 4  # words; fewer, such as a short answer, tell too little
 _FEWEST_DIGITS, _MOST_DIGITS = 6, 19
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
@@ -41,6 +42,8 @@ def find_names(text: str) -> list[Span]:
     """Find the names of persons in a text."""
     cased = not (text.islower() or text.isupper())
     words, found = _words(text, marks(text).name), []
+    if not cased and len(words) < _FEWEST_UNCASED and GIVEN_NAMES.isdisjoint(word.text.casefold() for word in words):
+        return []
     at = 0
     while at < len(words):
         name = [words[at]] if _may_be(words[at], cased) else []

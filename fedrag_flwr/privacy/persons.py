@@ -171,7 +171,7 @@ def find_entities(bundles: Sequence[Bundle], pipeline: Pipeline, types: frozense
     found = []
     for bundle in bundles:
         texts, beside = [_apart(text) for text in bundle.prose], [_apart(text) for text in bundle.beside]
-        forms = [form for text in (*bundle.prose, *bundle.beside) for form in typed.get(text, ())]
+        forms = [form for text in _read_together(bundle) for form in typed.get(text, ())]
         forms += [Found(fact.text, fact.type, KNOWN) for fact in bundle.known if fact.type in types]
         if PERSON in types:
             read = [form for text in beside for form in _classified(text)]
@@ -192,14 +192,24 @@ def find_certain(text: str) -> list[str]:
 
 
 def _typed(bundles: Sequence[Bundle], pipeline: Pipeline, types: frozenset[str]) -> dict[str, list[Found]]:
-    """What the pipeline finds of these types in each text."""
-    texts = list(dict.fromkeys(text for bundle in bundles for text in (*bundle.prose, *bundle.beside) if text.strip()))
+    """What the pipeline finds of these types in each text that it reads."""
+    texts = list(dict.fromkeys(text for bundle in bundles for text in _read_together(bundle) if text))
     if not types or not texts:
         return {}
     return {
         text: [Found(fact.text, fact.type, "recogniser") for fact in facts if fact.type in types]
-        for text, facts in zip(texts, pipeline.facts([in_mixed_case(_apart(text)) for text in texts]), strict=True)
+        for text, facts in zip(texts, pipeline.facts([in_mixed_case(text) for text in texts]), strict=True)
     }
+
+
+def _read_together(bundle: Bundle) -> list[str]:
+    """A bundle's prose as one text, each line closed like a sentence, and each text beside it."""
+    return [_joined(bundle.prose), *(_joined([text]) for text in bundle.beside)]
+
+
+def _joined(texts: Sequence[str]) -> str:
+    lines = [line.strip() for text in texts for line in _apart(text).splitlines()]
+    return " ".join(line if line[-1] in ".!?:;," else f"{line}." for line in lines if line)
 
 
 def _classified(text: str) -> list[Found]:

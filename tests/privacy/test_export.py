@@ -238,11 +238,11 @@ def test_a_name_alone_is_masked_as_in_the_sentence_that_it_was_taken_from(
 def test_a_word_alone_that_looks_like_a_name_stays_where_its_sentence_shows_that_it_is_none(
     pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
 ) -> None:
-    answer = Answer("q", "xenon", "cognizer", 0.5)
+    answer = Answer("q", "Xenon", "cognizer", 0.5)
     question, sentence = "What did the engines use as propellant?", "The ion engines of Dawn used xenon as propellant."
     alone, read = (_export("type-masking", pipeline, encoder, opaque) for _ in range(2))
     assert alone.release_answer(answer, question).text == "[PERSON]"
-    assert read.release_answer(answer, question, ("Dawn", sentence)).text == "xenon"
+    assert read.release_answer(answer, question, ("Dawn", sentence)).text == "Xenon"
 
 
 def test_presidio_alone_reads_the_sentence_of_an_answer_too(
