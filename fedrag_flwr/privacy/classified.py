@@ -11,7 +11,8 @@ from fedrag_flwr.privacy.rules import Span
 from fedrag_flwr.privacy.token_classifier import Chances, marks
 from fedrag_flwr.privacy.word_lists import GIVEN_NAMES, PARTICLES, STOP_WORDS, THINGS, is_clinical
 
-RULE = "classifier"
+RULE, SURE = "classifier", "classifier-sure"
+_LEAST_SURE = 0.8  # chance of each word of a name that is also looked for elsewhere
 _LEAST, _LEAST_ALONE = 0.2, 0.5  # chance of the likeliest word of a name, and of a name of one word
 _LEAST_FIRST = 0.8  # of a name of one word where any word has a capital
 _LEAST_BESIDE, _LEAST_UNCASED = 0.15, 0.6  # of a word beside the likeliest; where no capital tells it from others
@@ -50,7 +51,8 @@ def find_names(text: str) -> list[Span]:
         while name and (more := _next(text, words, at + len(name), cased)):
             name += more
         if name and _is_name(text, name, cased) and not names_something_else(text, name[0].start, name[-1].end):
-            found.append(Span(_beginning(text, words, at), name[-1].end, "PERSON", RULE))
+            sure = min(word.chance for word in name) >= _LEAST_SURE
+            found.append(Span(_beginning(text, words, at), name[-1].end, "PERSON", SURE if sure else RULE))
         at += max(1, len(name))
     return found
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.privacy.analyser import PERSONAL_TYPES, PersonalDataAnalyser
-from fedrag_flwr.privacy.classified import RULE, find_numbers
+from fedrag_flwr.privacy.classified import RULE, SURE, find_numbers
 from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES, OPTIONAL_TYPES, find_identifiers
 from fedrag_flwr.privacy.known_names import KnownNames, PublicNames
 from fedrag_flwr.privacy.normalise import probe
@@ -132,9 +132,10 @@ class TypeMasking:
     def _lasting(self, form: Found) -> list[tuple[str, str]]:
         """What of a private form is masked in other texts too: the whole, and the family name of a person.
 
-        A word of a public name alone is not, for it may be meant; nor is what describes and does not name.
+        A word of a public name alone is not, for it may be meant; nor is what describes and does not name, nor what the
+        classifier is not sure of.
         """
-        if form.type == _CALENDAR or not is_written_as_name(form.text, form.type):
+        if form.type == _CALENDAR or form.rule == RULE or not is_written_as_name(form.text, form.type):
             return []
         tokens = family_tokens(form.text) if form.type == PERSON else []
         return [
@@ -145,7 +146,7 @@ class TypeMasking:
 
     def _is_doubtful(self, form: Found) -> bool:
         """Whether one word that looks like a name is mostly something else in the device's documents."""
-        return form.rule == RULE and " " not in form.text and self._names.is_doubtful(form.text, self._types)
+        return form.rule in (RULE, SURE) and " " not in form.text and self._names.is_doubtful(form.text, self._types)
 
     def _identifiers(self, bundle: Bundle, numbers: Sequence[Found]) -> list[Replacement]:
         wanted = self._types & frozenset(IDENTIFIER_TYPES + OPTIONAL_TYPES)

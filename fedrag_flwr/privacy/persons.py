@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from fedrag_flwr.privacy.classified import RULE, find_names, names_something_else
+from fedrag_flwr.privacy.classified import SURE, find_names, names_something_else
 from fedrag_flwr.privacy.normalise import clean, normal_name, probe
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.replacement import PLACEHOLDER
@@ -148,7 +148,7 @@ _ADDRESSED = re.compile(
     rf"|(?:^|\n)(?P<speaker>{NAME}):\s*\\?[\"“]",
 )
 _WITH_TITLE = "titled-word"  # "Mrs. May": the word is a name beside the title alone
-_CERTAIN = frozenset({"title", "introduction", BY_GIVEN_NAME, _WITH_TITLE, RULE})
+_CERTAIN = frozenset({"title", "introduction", BY_GIVEN_NAME, _WITH_TITLE, SURE})
 _BETWEEN_WORDS = re.compile(r"[\s_]+")
 _SHORT_NAME = re.compile(r"Ng|[A-Z][aeiouy]|[AEIOUY][a-z]")  # "Wu" and "Ng", but not "Pt" or "MA"
 _UNDERSCORE = re.compile(rf"({PLACEHOLDER.pattern})|_")
