@@ -22,11 +22,17 @@ _FEWEST_UNCASED = 4  # words; fewer, such as a short answer, tell too little
 _FEWEST_DIGITS, _MOST_DIGITS = 6, 19
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-_BESIDE = re.compile(r"\.?[^\S\n]{1,2}")
+_BESIDE = re.compile(r"(?:(?<=\b\w)\.)?[^\S\n]{1,2}")  # a full stop behind an initial alone
 _POSSESSIVE = re.compile(r"['’][sS]\Z")
 _INNER_CAPITAL = re.compile(r"[a-z](?<!\bMc)(?<!\bMac)(?<!\bDe)(?<!\bLe)(?<!\bVan)[A-Z]|[A-Z]{2}[a-z]")  # "GitLab"
 _FIRST = re.compile(r"(?:\A|[\n.!?:*#>\[(•|-])\W{0,3}\Z")
 _FOLLOWING = re.compile(r"(?:[^\S\n][A-ZÀ-ÖØ-Þ][\w-]*){1,4}")
+_NUMBERED = re.compile(r"-\d")  # "Soyuz-2"
+_THE = re.compile(r"\bthe\s\Z", re.IGNORECASE)
+_HUMAN = re.compile(
+    r"(?:['’]s)?\s(?:famil(?:y|ies)|brothers?|sisters?|twins|couple|household|estate|case|file|account|residence|house|"
+    r"girls?|boys?|child(?:ren)?|baby|trial|novel|affair|wedding|funeral|will)\b"
+)
 _NUMBER = re.compile(r"(?<![\w.,$€£/-])\+?\(?\d(?:[ .()/-]{0,3}\d){5,18}(?!\w|[.,]\d|\s?%)")
 _NO_NUMBER = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|(?:1[5-9]|20)\d\d\s?[-/]\s?(?:1[5-9]|20)\d\d|\d+\.\d+")
 
@@ -76,6 +82,10 @@ def find_numbers(text: str, types: frozenset[str]) -> Iterator[Span]:
 
 def names_something_else(text: str, start: int, end: int) -> bool:
     """Whether what looks like a person's name is a clinical term, or part of a thing's name."""
+    if _NUMBERED.match(text, end):
+        return True
+    if " " not in text[start:end] and _THE.search(text, max(0, start - 5), start) and not _HUMAN.match(text, end):
+        return True  # "the Kuiper belt"
     following = _FOLLOWING.match(text, end)
     words = [*text[start:end].split()[1:], *(following[0].split() if following else ())]
     return any(word.casefold() in THINGS for word in words) or is_clinical(text, start, end)
