@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from fedrag_flwr.privacy.classified import SURE, find_names, names_something_else
+from fedrag_flwr.privacy.classified import find_names, names_something_else
 from fedrag_flwr.privacy.normalise import clean, normal_name, probe
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.replacement import PLACEHOLDER
@@ -148,7 +148,7 @@ _ADDRESSED = re.compile(
     rf"|(?:^|\n)(?P<speaker>{NAME}):\s*\\?[\"“]",
 )
 _WITH_TITLE = "titled-word"  # "Mrs. May": the word is a name beside the title alone
-_CERTAIN = frozenset({"title", "introduction", BY_GIVEN_NAME, _WITH_TITLE, SURE})
+_CERTAIN = frozenset({"title", "introduction", BY_GIVEN_NAME, _WITH_TITLE})
 _BETWEEN_WORDS = re.compile(r"[\s_]+")
 _SHORT_NAME = re.compile(r"Ng|[A-Z][aeiouy]|[AEIOUY][a-z]")  # "Wu" and "Ng", but not "Pt" or "MA"
 _UNDERSCORE = re.compile(rf"({PLACEHOLDER.pattern})|_")
@@ -185,10 +185,9 @@ def find_entities(bundles: Sequence[Bundle], pipeline: Pipeline, types: frozense
 
 
 def find_certain(text: str) -> list[str]:
-    """Find the persons whom a title, an introduction or a name of several words shows."""
-    apart = _apart(clean(text))
-    names = [form for form in _classified(apart) if " " in form.text]
-    return [form.text for form in _tidy([*names, *_by_rule(in_mixed_case(apart))], text) if form.rule in _CERTAIN]
+    """Find the persons whom a title, an introduction or a common given name shows."""
+    found = _tidy(_by_rule(in_mixed_case(_apart(clean(text)))), text)
+    return [form.text for form in found if form.rule in _CERTAIN]
 
 
 def _typed(bundles: Sequence[Bundle], pipeline: Pipeline, types: frozenset[str]) -> dict[str, list[Found]]:

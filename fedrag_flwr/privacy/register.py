@@ -61,8 +61,8 @@ class Register:
 def read_register(passages: Iterable[Passage]) -> Register:
     """Read the private names and identifiers out of passages, each as a whole.
 
-    Names are those that a title, an introduction or several words show; a single word that only looks like a name is
-    too uncertain to be masked everywhere.
+    Names are those that a title, an introduction or a common given name shows; what only the classifier takes for a
+    person is too uncertain to be masked everywhere.
     """
     spans: defaultdict[str, dict[Fact, None]] = defaultdict(dict)
     types: defaultdict[str, Counter[str]] = defaultdict(Counter)
