@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fedrag_flwr.privacy.addresses import ADDRESS, find_addresses
-from fedrag_flwr.privacy.classified import find_names, find_numbers
+from fedrag_flwr.privacy.classified import find_names
 from fedrag_flwr.privacy.identifiers import (
     IDENTIFIER_TYPES,
     OPTIONAL_TYPES,
@@ -150,7 +150,6 @@ def _recognisers() -> list[EntityRecognizer]:
         _wrap("addresses", (ADDRESS,), lambda text, _: find_addresses(text)),
         _wrap("plain-rules", sorted(plain), lambda text, _: scan(text, plain, _PLAIN_RULES)),
         _wrap("persons", (PERSON,), lambda text, _: _persons(text)),
-        _wrap("classifier", ("PHONE", "ID"), lambda text, _: find_numbers(text, identifiers)),
     ]
 
 
@@ -203,6 +202,4 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 
 def _rank(span: Span) -> int:
     """Of equal spans the type that says most counts: a record's or device's number, and last a number of any kind."""
-    if span.type in (*RECORD_TYPES, *OPTIONAL_TYPES):
-        return 0
-    return 1 + (span.type == "ID") + 2 * (span.rule == "classifier")
+    return 0 if span.type in (*RECORD_TYPES, *OPTIONAL_TYPES) else 1 + (span.type == "ID")
