@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.privacy.classified import RULE
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.masks import ENTITY_TYPES, entity_masks
 from fedrag_flwr.privacy.operators import Bundle
@@ -92,7 +91,6 @@ class LocalDifferentialPrivacy:
             (name, form.type)
             for forms in found
             for form in forms
-            if form.rule != RULE
             for name in dict.fromkeys([form.text, *self._family(form)])
         )
         return [

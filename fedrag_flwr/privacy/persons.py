@@ -10,6 +10,7 @@ from fedrag_flwr.privacy.classified import find_names, names_something_else
 from fedrag_flwr.privacy.normalise import clean, normal_name, probe
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.replacement import PLACEHOLDER
+from fedrag_flwr.privacy.token_classifier import marks
 from fedrag_flwr.privacy.word_lists import (
     ALSO_WORDS,
     GIVEN_NAMES,
@@ -149,6 +150,7 @@ _ADDRESSED = re.compile(
 )
 _WITH_TITLE = "titled-word"  # "Mrs. May": the word is a name beside the title alone
 _CERTAIN = frozenset({"title", "introduction", BY_GIVEN_NAME, _WITH_TITLE})
+_LEAST_TOLD = 0.1  # chance of a name where the words around show that one may stand there
 _BETWEEN_WORDS = re.compile(r"[\s_]+")
 _SHORT_NAME = re.compile(r"Ng|[A-Z][aeiouy]|[AEIOUY][a-z]")  # "Wu" and "Ng", but not "Pt" or "MA"
 _UNDERSCORE = re.compile(rf"({PLACEHOLDER.pattern})|_")
@@ -281,11 +283,14 @@ def in_mixed_case(text: str) -> str:
 def _by_rule(text: str) -> list[Found]:
     """What rules find in a text in mixed case."""
     forms = []
-    for pattern, rule in ((_TITLED, "title"), (_INTRODUCED, "introduction")):
-        for match in pattern.finditer(text):
-            name = _leading_name(match["it"])
-            if name and (pattern is _INTRODUCED or name[0].isupper() or match["title"].casefold() in SHORT_TITLES):
-                forms.append(Found(name, PERSON, rule))
+    for match in _TITLED.finditer(text):
+        name = _leading_name(match["it"])
+        if name and (name[0].isupper() or match["title"].casefold() in SHORT_TITLES):
+            forms.append(Found(name, PERSON, "title"))
+    for match in _INTRODUCED.finditer(text):
+        name = _leading_name(match["it"])
+        if name and _is_likely(text, match.start("it"), name):
+            forms.append(Found(name, PERSON, "introduction"))
     for match in _TITLED_WORD.finditer(text):
         word = bare(match["word"])
         if word.casefold() in _SMALL:
@@ -293,9 +298,16 @@ def _by_rule(text: str) -> list[Found]:
     forms += [Found(name, PERSON, "introduction") for name in _LABELLED.findall(text)]
     for match in _ADDRESSED.finditer(text):
         name = match["it"] or match["speaker"]
-        if name.casefold() not in STOP_WORDS:
+        if name.casefold() not in STOP_WORDS and _is_likely(
+            text, match.start("it" if match["it"] else "speaker"), name
+        ):
             forms.append(Found(name, PERSON, "addressed"))
     return [*forms, *(Found(form, PERSON, rule) for form, rule in whole_names(text))]
+
+
+def _is_likely(text: str, start: int, name: str) -> bool:
+    """Whether the classifier does not rule out what stands where a name may: "name: example" tells none."""
+    return bool(marks(text).name[start : start + len(name)].max(initial=0.0) >= _LEAST_TOLD)
 
 
 def _beside(text: str, forms: Sequence[Found]) -> list[Found]:
