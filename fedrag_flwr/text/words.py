@@ -39,7 +39,9 @@ def normalise_text(text: str) -> str:
     text = plain_breaks(text).replace("\t", " ")
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
-    kept = "".join(char for char in text if char == "\n" or unicodedata.category(char) not in _DROPPED)
+    kept = text
+    if not text.replace("\n", "").isprintable():  # what is dropped is not, and few texts hold any
+        kept = "".join(char for char in text if char == "\n" or unicodedata.category(char) not in _DROPPED)
     if not kept.isascii():  # dropping characters can bring a base letter and its accent together
         kept = unicodedata.normalize("NFKC", kept)
     return "\n".join(_SPACES.sub(" ", line).strip() for line in kept.split("\n")).strip("\n")
