@@ -21,7 +21,7 @@ class _OnDemand(TyperGroup):
         """The names of all."""
         from simulations.bench import frame
 
-        return ["list", "fit", *frame.PAPERS, *frame.known(frame.BENCHMARKS)]
+        return ["list", "fit", frame.ALL, *frame.PAPERS, *frame.known(frame.BENCHMARKS)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """One by its name."""
@@ -29,7 +29,7 @@ class _OnDemand(TyperGroup):
 
         if (own := super().get_command(ctx, cmd_name)) is not None:
             return own
-        if cmd_name in frame.PAPERS:
+        if cmd_name in (frame.ALL, *frame.PAPERS):
             return _command(cmd_name, frame.paper_command(cmd_name))
         return _known(frame.BENCHMARKS, cmd_name)
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import inspect
+import multiprocessing
 from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
@@ -29,6 +31,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BENCHMARKS, FITS = "simulations.benchmarks", "simulations.fits"
+
+# Settings of a quick run, whose figures mean nothing.
+QUICK: Mapping[str, Plain] = {
+    "hybrid.records": 1,
+    "models.generator": "smollm2-135m",
+    "inference.max-answer-tokens": 4,
+    "hypergraph.steps": 20,
+    "federation.poll-seconds": 0.001,
+}
+
+ALL = "all"  # benchmarks, one after the other in one process
+APART = {"deployment"}  # needs ports and processes of its own
 
 # What makes all tables and figures of a paper that are repeated here.
 PAPERS = {
@@ -70,7 +84,7 @@ class Bench:
         return Settings.from_config(self.changes)
 
     def data(self) -> Path:
-        """Give the folder of evaluation data.
+        """Give the folder of evaluation data; in a quick run one in small.
 
         Raises
         ------
@@ -79,11 +93,22 @@ class Bench:
         """
         if self.root is None or not self.root.is_dir():
             raise SourceError("there is no data", where="--data", fix="name the data folder, or set FEDRAG_DATA")
+        if self.quick:
+            from simulations.corpora.small_data import small_data
+
+            return small_data(self.root, self.out / "data")
         return self.root
 
     def sized(self, full: T, quick: T) -> T:
         """Choose by the size of the run."""
         return quick if self.quick else full
+
+    def apart(self, measure: Callable[..., T], *given: object) -> T:
+        """Measure in a process of its own, for peak memory belongs to a process; in a quick run in this one."""
+        if self.quick:
+            return measure(*given)
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
+            return process.submit(measure, *given).result()
 
     def tell(self, line: str) -> None:
         """Say how far the run is, on standard error."""
@@ -127,8 +152,8 @@ def run_one(package: str, name: str, bench: Bench, **options: object) -> None:
 
 
 def run_paper(paper: str, bench: Bench) -> None:
-    """Run all that a paper's tables and figures need, each in a folder of its own."""
-    for name in PAPERS[paper]:
+    """Run all that a paper's tables and figures need, or all there is, each in a folder of its own."""
+    for name in PAPERS.get(paper) or [name for name in known(BENCHMARKS) if name not in APART]:
         bench.tell(f"{paper}: {name}")
         run_one(BENCHMARKS, name, Bench(name, bench.out / name, bench.quick, bench.changes, bench.root))
 
@@ -164,7 +189,8 @@ def _with_options(name: str, run: Callable[..., None], own: Callable[..., Any]) 
         folder = results or Path("results") / "bench" / name
         folder.mkdir(parents=True, exist_ok=True)
         settings_from(changes)  # refuses what is wrong
-        run(Bench(name, folder.resolve(), quick, changed(changes), data or data_root()), **options)
+        chosen = {**(QUICK if quick else {}), **changed(changes)}
+        run(Bench(name, folder.resolve(), quick, chosen, data or data_root()), **options)
         out.print(f"results: {folder}", highlight=False)
 
     shared = list(inspect.signature(command).parameters.values())[:-1]

@@ -62,7 +62,7 @@ def run(
     if "list" in (sets, systems):
         out.print("\n".join(SYSTEMS if systems == "list" else known_sets()))
         return
-    asked = named(sets or bench.sized(",".join(SETS), "guides"), known_sets(), "set")
+    asked = named(sets or bench.sized(",".join(SETS), "demo"), known_sets(), "set")
     chosen = named(systems, tuple(SYSTEMS))
     if split not in ("train", "test"):
         raise SettingError(f"'{split}' is no split", where="--split", fix="train or test")

@@ -72,20 +72,18 @@ def run(
         {"models.generation-cache": False, "privacy.operators": "erasure, presidio", **bench.changes}
     )
     tables = read_synthea(bench.data() / "synthea_112.tar.gz")
-    each, requests = bench.sized(each, 2), bench.sized(requests, 10)
+    each, walked = bench.sized(each, 1), bench.sized((WARM_UP, requests), (4, 8))
     questions = questions_of(tables, each, SEED)
-    found = [
-        rates(bench.out, settings, questions, requests, *how) for how in bench.sized(PREFETCHING, PREFETCHING[-1:])
-    ]
+    found = [rates(bench.out, settings, questions, walked, *how) for how in PREFETCHING]
     bench.table("rates", DataFrame(found).round(1))
-    wanted = named(bench.sized("" if kinds == "none" else kinds, "sql"), KINDS, "kind")
+    wanted = named("" if kinds == "none" else kinds, KINDS, "kind")
     if not wanted:
         return
     tools = load_models(settings.models, fedrag_home(settings.home))
-    opened = sources(tables, questions, bench.out, tools, bench.sized(rows, 20))
-    kept = bench.rows("served", tools.generator_id, f"{each} {rows} {requests} {settings.flat()}")
+    opened = sources(tables, questions, bench.out, tools, bench.sized(rows, 5))
+    kept = bench.rows("served", tools.generator_id, f"{each} {rows} {walked} {settings.flat()}")
     served = [
-        dict(kept.row(kind, lambda k=kind: latency(bench, k, opened[k], settings, tools, questions, requests)))  # type: ignore[misc]
+        dict(kept.row(kind, lambda k=kind: latency(bench, k, opened[k], settings, tools, questions, walked)))  # type: ignore[misc]
         for kind in wanted
     ]
     bench.table("latency", DataFrame(served).round(3))
@@ -116,7 +114,7 @@ def rates(
     out: Path,
     settings: Settings,
     questions: Sequence[RecordQuestion],
-    requests: int,
+    requests: tuple[int, int],
     name: str,
     inputs: bool,
     answers: int,
@@ -135,7 +133,7 @@ def latency(
     settings: Settings,
     tools: Models,
     questions: Sequence[RecordQuestion],
-    requests: int,
+    requests: tuple[int, int],
 ) -> dict[str, Any]:
     """Seconds of a request to a device over a source and its server, with the caches and without."""
     shutil.rmtree(bench.out / kind, ignore_errors=True)
@@ -147,7 +145,7 @@ def latency(
         "s with": with_caches,
         "s without": without,
         "times": without / with_caches,
-        "prefetch, s a request": one.prefetch_seconds / (WARM_UP + requests),
+        "prefetch, s a request": one.prefetch_seconds / sum(requests),
         "answers prefetched": one.prefetched_answers,
         "never used": one.unused_answers,
     }
@@ -173,17 +171,18 @@ def walk(graph: AssociationGraph, records: Sequence[str], draw: np.random.Genera
 
 
 def measure(
-    tiers: Tiers, questions: Sequence[RecordQuestion], requests: int, answers: int, *, inputs: bool = True
+    tiers: Tiers, questions: Sequence[RecordQuestion], requests: tuple[int, int], answers: int, *, inputs: bool = True
 ) -> Result:
-    """Serve all requests of a walk, prefetching after each."""
+    """Serve the requests of a walk, those of the warm-up first, prefetching after each."""
     by_id = {question.id: question for question in questions}
     graph = AssociationGraph.of({question.id: question.told for question in questions})
+    warm_up, count = requests
     visits = walk(graph, sorted(by_id), np.random.default_rng(SEED))
     result, reason, asked, foreseen = Result(), dict[str, str](), set[str](), set[str]()
     tiers.anew(questions[0])  # models and indexes are loaded
-    for number in range(WARM_UP + requests):
+    for number in range(warm_up + count):
         record = next(visits)
-        question, tested = by_id[record], number >= WARM_UP
+        question, tested = by_id[record], number >= warm_up
         if tested:
             result.ready += tiers.deepest(question) == "answer"
             result.reasons[reason.get(record, "nothing")] += 1

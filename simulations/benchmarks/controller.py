@@ -77,7 +77,7 @@ def run(
     """Rank, fit, and compare."""
     splits = {
         name: Split(
-            ranked_questions(bench.data(), name, "train", bench.sized(train, 2), bench.tell),
+            ranked_questions(bench.data(), name, "train", bench.sized(train, 3), bench.tell),
             ranked_questions(bench.data(), name, "dev", bench.sized(dev, 1), bench.tell),
         )
         for name in DATASETS

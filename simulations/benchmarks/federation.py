@@ -7,10 +7,7 @@ line of each question and system. The two settings may run side by side, as two 
 
 from __future__ import annotations
 
-import gzip
-import json
 import time
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast, get_args
 
@@ -154,18 +151,5 @@ def _told(found: Interval, sign: str = "") -> str:
 
 
 def file_of(bench: Bench, name: str) -> Path:
-    """A multi-hop file by its path or its name in the data folder; in a quick run with few paragraphs a question."""
-    path = Path(name) if Path(name).is_file() else bench.data() / f"{name}.jsonl.gz"
-    return short(path, bench.out) if bench.quick and path.is_file() else path
-
-
-def short(path: Path, folder: Path) -> Path:
-    """Write the first dev rows of a file with their gold paragraphs and one other."""
-    kept = folder / path.name
-    with gzip.open(path, "rt", encoding="utf-8") as lines, gzip.open(kept, "wt", encoding="utf-8") as out:
-        dev = (row for row in map(json.loads, lines) if row["split"] == "dev")
-        for row in islice(dev, 2 * QUICK_QUESTIONS):
-            ranked = sorted(row["paragraphs"], key=lambda one: not one["is_supporting"])
-            gold = sum(one["is_supporting"] for one in ranked)
-            out.write(json.dumps(row | {"paragraphs": ranked[: gold + 1]}) + "\n")
-    return kept
+    """A multi-hop file by its path or its name in the data folder."""
+    return Path(name) if Path(name).is_file() else bench.data() / f"{name}.jsonl.gz"

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import ctypes
 import math
-import multiprocessing
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -50,27 +49,22 @@ def run(
     """Learn from more and more sentences, and record the loss at each step."""
     from pandas import DataFrame, Series
 
-    counts = [int(size) for size in bench.sized(sizes, "200,400").split(",")]
-    texts = sentences_of(pooled_documents(bench.data(), bench.sized(None, 20)))[: max(counts)]
+    counts = [int(size) for size in bench.sized(sizes, "40,80").split(",")]
+    texts = sentences_of(pooled_documents(bench.data()))[: max(counts)]
     vectors, _ = encoded(texts, "pooled sentences")
     kept, rows = bench.rows(), {}
     for count in counts:
-        rows[count] = kept.row(f"sparse {count}", lambda n=count: _apart(measure_sparse, vectors[:n]))  # type: ignore[misc]
+        rows[count] = kept.row(f"sparse {count}", partial(bench.apart, measure_sparse, vectors[:count]))
     growth = DataFrame(list(rows.values()))
     for name in ("cpu_seconds", "peak_mb"):
         growth[f"{name} growth / N"] = (growth[name].pct_change() + 1) / (growth["sentences"].pct_change() + 1)
     bench.table("growth", growth.round(4))
     if (many := bench.sized(dense, counts[0])) in rows:
-        other = kept.row(f"dense {many}", lambda: _apart(measure_dense, vectors[:many]))
+        other = kept.row(f"dense {many}", partial(bench.apart, measure_dense, vectors[:many]))
         bench.table("dense", DataFrame([rows[many], other]).round(4), f"At {many} sentences")
-    learnt = {name: _learnt(bench, name, bench.sized(questions, 3)) for name in DATASETS}
+    learnt = {name: _learnt(bench, name, bench.sized(questions, 1)) for name in DATASETS}
     bench.table("convergence", DataFrame([convergence(name, one) for name, one in learnt.items()]))
     bench.chart("loss", DataFrame({name: Series(one.loss) for name, one in learnt.items()}), "step", "loss")
-
-
-def _apart(measure: Callable[[NDArray[np.float32]], Row], vectors: NDArray[np.float32]) -> Row:
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
-        return process.submit(measure, vectors).result()
 
 
 def _learnt(bench: Bench, name: str, rows: int) -> Learning:

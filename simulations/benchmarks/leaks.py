@@ -73,7 +73,7 @@ def run(
 
     chosen = (modes or bench.sized(";".join(mode for mode in MODES if mode not in DETAILS), "type-masking")).split(";")
     models = load_models(bench.settings.models, fedrag_home())
-    world = LeakWorld(bench.out / "devices", models, bench.sized(DEVICES, ("people",)), bench.sized(None, 4))
+    world = LeakWorld(bench.out / "devices", models, bench.sized(DEVICES, ("people",)), bench.sized(None, 2))
     world.prepare()
     kept = bench.rows("rows", models.generator_id)
     rows = [kept.row(mode, partial(measure, world, mode)) for mode in chosen]

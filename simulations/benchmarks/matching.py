@@ -6,9 +6,7 @@ by Zipf's law, so that some are common. Each size runs in a process of its own.
 
 from __future__ import annotations
 
-import multiprocessing
 import time
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -33,15 +31,10 @@ def run(bench: Bench) -> None:
     alpha = bench.settings.memory.alpha
     kept = bench.rows("rows", f"{alpha} {TOP_K}")
     rows = []
-    for size in bench.sized(SIZES, SIZES[:1]):
+    for size in bench.sized(SIZES, (1_000,)):
         bench.tell(f"{size:,} memories")
-        rows.append(kept.row(str(size), partial(_apart, size, alpha, TOP_K)))
+        rows.append(kept.row(str(size), partial(bench.apart, measure, size, alpha, TOP_K)))
     bench.table("matching", pd.DataFrame(rows))
-
-
-def _apart(size: int, alpha: float, k: int) -> Row:
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
-        return process.submit(measure, size, alpha, k).result()
 
 
 def measure(size: int, alpha: float, k: int) -> Row:

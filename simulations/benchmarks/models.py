@@ -49,7 +49,8 @@ def run(
         size = round(path.stat().st_size / 1e6)
         rows.append({"weights": path.name, "MB": size, "prompt tokens/s": prompt, "written tokens/s": written})
     bench.table("weights", DataFrame(rows).round(0), f"{threads} threads; {instructions()}")
-    times = {name: [seconds(code) for _ in range(1 + bench.sized(rounds, 1))][1:] for name, code in IMPORTS.items()}
+    turns = bench.sized(1 + rounds, 1)
+    times = {name: [seconds(code) for _ in range(turns)][-rounds:] for name, code in IMPORTS.items()}
     told = [{"import": name, "CPU s, least": min(own), "median": np.median(own)} for name, own in times.items()]
     bench.table("imports", DataFrame(told).round(2))
 

@@ -74,7 +74,7 @@ def run(
 
 
 def _peers(bench: Bench, every: int = 1) -> MmluPeers:
-    return MmluPeers(bench.data(), bench.sized(every, 60))
+    return MmluPeers(bench.data(), every * bench.sized(1, 500))
 
 
 def walks(bench: Bench) -> None:
@@ -289,7 +289,7 @@ def scale(bench: Bench, most: int) -> None:
             for peers in (size for size in (100, 1_000, 10_000, 100_000) if size <= most):
                 found = kept.row(
                     f"{knowledge} {kind} epsilon={epsilon:g} peers={peers}",
-                    lambda k=kind, n=peers, w=knowledge, e=epsilon: grown(k, n, w, e),  # type: ignore[misc]
+                    lambda k=kind, n=peers, w=knowledge, e=epsilon: grown(k, n, w, e, bench.sized(asked_of(k, n), 20)),  # type: ignore[misc]
                 )
                 walk = f"{kind}, epsilon {epsilon:g}" if kind == "sketch" else kind
                 rows.append({"knowledge": knowledge, "walk": walk, "peers": peers, **found})
@@ -328,7 +328,7 @@ def holdings(peers: int, knowledge: Knowledge, rng: np.random.Generator) -> tupl
     return (answers if knowledge == "few" else holds), (holds if knowledge == "shared" else answers)
 
 
-def grown(kind: WalkKind, peers: int, knowledge: Knowledge, epsilon: float) -> Row:
+def grown(kind: WalkKind, peers: int, knowledge: Knowledge, epsilon: float, questions: int) -> Row:
     """One network: means, seconds of drawing and gossip and of a question, and this process' peak memory so far."""
     rng = np.random.default_rng(peers)
     start = time.process_time()
@@ -339,7 +339,6 @@ def grown(kind: WalkKind, peers: int, knowledge: Knowledge, epsilon: float) -> R
         own = noisy_sketch(np.where(holds, DOCUMENTS, 0), epsilon, rng)
         told = gossip(own, [overlay.neighbours(peer) for peer in range(peers)], GOSSIP_ROUNDS)  # type: ignore[assignment]
     made = time.process_time() - start
-    questions = asked_of(kind, peers)
     about = [{question % TOPICS: 1.0} for question in range(questions)]
     rules = WalkRules(kind, fanout=FANOUT[kind])
     simulator = Simulator(overlay, TopicKnowledge(able), about, rules, 0.5, rng, told=told)

@@ -71,10 +71,10 @@ def run(
     cases: Annotated[str, typer.Option(help="Names separated by commas; all without it.")] = "",
 ) -> None:
     """Run each case over the whole federation, and count whose answers its questions get."""
-    world = World(bench.out / "devices", bench.changes, bench.sized(None, 2))
+    world = World(bench.out / "devices", bench.changes, bench.sized(None, 1))
     world.lay_out()
     chosen = named(cases or bench.sized(",".join(CASES), "shipped"), tuple(CASES), "case")
-    count = bench.sized(limit, 3)
+    count = bench.sized(limit, 2)
     gold = questions_of(Settings.from_config({"data.split": "train", "data.limit": count}))
     settings = world.settings(world.stores, {})
     models = load_models(settings.models, fedrag_home())

@@ -12,13 +12,12 @@ of its own, in this thread's own time. Vectors and tuples are kept under the pro
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import os
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -93,7 +92,7 @@ def run(
     if "sets" in chosen:
         _rank_sets(bench)
     if "growth" in chosen:
-        _grow(bench, [int(size) for size in bench.sized(sizes, "128").split(",")])
+        _grow(bench, [int(size) for size in bench.sized(sizes, "64").split(",")])
 
 
 def _rank_pool(bench: Bench, pool: Pool, own: bool) -> None:
@@ -217,12 +216,11 @@ def _rank_sets(bench: Bench) -> None:
     """HKVM-RAG's key spaces over the pooled dev paragraphs of each set."""
     from pandas import DataFrame
 
-    known = {} if bench.quick else dict(tuples_of_pool(bench.data()))
+    tuples = dict(tuples_of_pool(bench.data()))
     means, gains = [], []
     for dataset, file in DATASETS.items():
-        pool = read_multihop(bench.data() / f"{file}.jsonl.gz", "dev", bench.sized(None, 2))
+        pool = read_multihop(bench.data() / f"{file}.jsonl.gz", "dev")
         passages = [Passage(one.id, one.id, one.title, one.text, ()) for one in pool.documents]
-        tuples = known or dict(by_blocks(passages))
         found = rank_by_spaces(pool.questions, passages, [one for p in passages for one in tuples[p.id]])
         told = {"set": dataset, "questions": len(pool.questions), "passages": len(passages)}
         means += [{**told, "key space": name, **measured.mean().round(1)} for name, measured in found.items()]
@@ -263,19 +261,13 @@ def _grow(bench: Bench, sizes: Sequence[int]) -> None:
     from pandas import DataFrame
 
     kept = bench.rows("growth")
-    limit = bench.sized(None, 2)
-    rows = []
-    for size in sizes:
-        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
-            rows.append(
-                kept.row(f"{size} {limit}", lambda n=size: process.submit(grown, bench.data(), n, limit).result())  # type: ignore[misc]
-            )
+    rows = [kept.row(f"{size}", partial(bench.apart, grown, bench.data(), size)) for size in sizes]
     bench.table("growth", DataFrame(rows).round(1))
 
 
-def grown(data: Path, size: int, limit: int | None) -> dict[str, float]:
-    """Build answer paths over so many passages, and ask them; `limit` is of the rows that are pooled of each set."""
-    pool = tuples_of_pool(data, limit)
+def grown(data: Path, size: int) -> dict[str, float]:
+    """Build answer paths over so many passages, and ask them."""
+    pool = tuples_of_pool(data)
     questions = [
         fields["question"].strip()
         for file in DATASETS.values()
@@ -305,9 +297,9 @@ def grown(data: Path, size: int, limit: int | None) -> dict[str, float]:
     }
 
 
-def tuples_of_pool(data: Path, limit: int | None = None) -> list[tuple[str, list[EvidenceTuple]]]:
+def tuples_of_pool(data: Path) -> list[tuple[str, list[EvidenceTuple]]]:
     """Every passage of the three sets' pooled rows, with its tuples."""
-    documents = pooled_documents(data, limit)
+    documents = pooled_documents(data)
     return by_blocks([Passage(one.id, one.id, one.title, one.text, ()) for one in documents])
 
 

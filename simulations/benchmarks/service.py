@@ -285,9 +285,9 @@ def run(
         for kind in kinds:  # what is made once is made before anything is timed
             for way in WARM:
                 measured.ways(kind, questions[0])[way]()
-        times_each = {**dict.fromkeys(WARM, bench.sized(rounds, 2)), "cold": bench.sized(cold, 1)}
+        times_each = {**dict.fromkeys(WARM, bench.sized(rounds, 1)), "cold": bench.sized(cold, 1)}
         times_each["naive"] = bench.sized(naive, 0)
         rows = measure(measured, questions, kinds, times_each, bench.rows("rows", device.models.generator_id))
         bench.table("times", times(rows), f"{len(questions)} questions that memory answers; ms, p50 / p95")
-        load = many_at_once(service, questions, bench.sized(askers, 8), bench.sized(seconds, 3.0))
+        load = many_at_once(service, questions, bench.sized(askers, 2), bench.sized(seconds, 1.0))
     bench.table("load", load, "many people at once")

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from fedrag_flwr.cli import app
 from fedrag_flwr.errors import SettingError, SourceError
-from simulations.bench.frame import BENCHMARKS, FITS, PAPERS, Bench, known, run_one
+from simulations.bench.frame import ALL, BENCHMARKS, FITS, PAPERS, Bench, known, run_one
 
 RUN = CliRunner()
 
@@ -55,7 +55,7 @@ def test_all_benchmarks_of_a_paper_exist() -> None:
     assert {name for names in PAPERS.values() for name in names} - known(BENCHMARKS).keys() == set()
 
 
-@pytest.mark.parametrize("name", [*known(BENCHMARKS), *known(FITS), *PAPERS])
+@pytest.mark.parametrize("name", [*known(BENCHMARKS), *known(FITS), *PAPERS, ALL])
 def test_all_have_the_options_of_the_frame(name: str) -> None:
     code, told = bench(*(["fit"] if name in known(FITS) else []), name, "--help")
     assert code == 0

@@ -38,7 +38,7 @@ def test_who_can_answer_holds_documents(knowledge: Knowledge) -> None:
 
 
 def test_sketch_walks_are_shorter_than_floods_in_one_network() -> None:
-    rows = {kind: grown(kind, 100, "few", 1.0) for kind in ("sketch", "flooding")}
+    rows = {kind: grown(kind, 100, "few", 1.0, 500) for kind in ("sketch", "flooding")}
     assert float(rows["sketch"]["queried"]) < 0.3 * float(rows["flooding"]["queried"])
     assert rows["sketch"]["hits %"] == rows["flooding"]["hits %"] == 100.0
 
