@@ -16,7 +16,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -44,12 +43,12 @@ from fedrag_flwr.records import (
     RetrieveRequest,
 )
 from fedrag_flwr.records.exchanges import AskedQuestion
-from fedrag_flwr.retrieval.device_controller import TrainingQuestion
 from fedrag_flwr.service.answers import given
 from fedrag_flwr.service.client import ServiceClient
 from fedrag_flwr.service.protocol import OFF, Plain
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 from simulations.bench.frame import Bench
+from simulations.fixtures.kept_devices import OpenHost
 from simulations.fixtures.service_process import ServiceProcess, service_process
 from simulations.reporting.kept_rows import KeptRows, Row
 
@@ -60,29 +59,10 @@ RSS = "process_resident_memory_bytes"
 
 
 @dataclass(frozen=True, slots=True)
-class OpenHost:
-    """A device that is open already, as the ClientApp of the simulation would have it."""
-
-    opened: EdgeDevice
-
-    def name(self) -> str:
-        """Its name."""
-        return self.opened.name
-
-    def device(self) -> AbstractContextManager[EdgeDevice]:
-        """The device."""
-        return nullcontext(self.opened)
-
-    def training_questions(self) -> list[TrainingQuestion]:
-        """None."""
-        return []
-
-
-@dataclass(frozen=True, slots=True)
 class Measured:
     """What is measured: an open device, the service of the same one, and where requests for new processes lie."""
 
-    device: EdgeDevice
+    host: OpenHost
     service: ServiceProcess
     client: ServiceClient
     folder: Path
@@ -93,7 +73,7 @@ class Measured:
 
     def request(self, kind: str, question: str) -> bytes:
         """A message's content."""
-        vector = self.device.models.encoder.encode([question])[0]
+        vector = self.host.opened.models.encoder.encode([question])[0]
         asked: Mapping[str, object] = {
             "query.describe": DescribeRequest("0"),
             "train.build": BuildRequest(memories=True),
@@ -106,8 +86,8 @@ class Measured:
 
     def _asking(self, question: str) -> dict[str, Callable[[], object]]:
         def here() -> object:
-            answer = self.device.ask_at_home(Question("q", question, NAME))
-            return given("q", question, answer, self.device.trace(answer), time.time())
+            answer = self.host.opened.ask_at_home(Question("q", question, NAME))
+            return given("q", question, answer, self.host.opened.trace(answer), time.time())
 
         def again() -> object:
             with self.service.client() as client:
@@ -132,7 +112,7 @@ class Measured:
                 return through(client)
 
         return {
-            "in-process": lambda: respond(OpenHost(self.device), kind, from_bytes(content, kind), RUN),
+            "in-process": lambda: respond(self.host, kind, from_bytes(content, kind), RUN),
             "service": lambda: through(self.client),
             "connection": again,
             "cold": lambda: self._flower(kind, content, self.service.node),
@@ -280,7 +260,7 @@ def run(
     ):
         bench.tell("building")
         device.build()
-        measured = Measured(device, service, client, bench.out)
+        measured = Measured(OpenHost(Node(service.node, SETTINGS), device), service, client, bench.out)
         questions = from_memory(device) or [item.question for item in device.store.items()[:8]]
         for kind in kinds:  # what is made once is made before anything is timed
             for way in WARM:

@@ -15,7 +15,8 @@ from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.nodes import Node
 from fedrag_flwr.service.protocol import MESSAGE_TYPES
 from fedrag_flwr.settings import Settings
-from simulations.faults.small_federation import RUN, OpenHost, nodes
+from simulations.faults.small_federation import RUN, nodes
+from simulations.fixtures.kept_devices import OpenHost
 
 _CRASHED, _AWAY = 8, 5  # Flower's error codes
 

@@ -37,13 +37,13 @@ from simulations.faults.small_federation import (
     QUESTIONS,
     RUN,
     RUNS,
-    OpenHost,
     Samples,
     SmallFederation,
     open_host,
     settings_for,
 )
 from simulations.faults.tally import Tally
+from simulations.fixtures.kept_devices import OpenHost
 from strategies.transport import Transport
 
 NODE = 100

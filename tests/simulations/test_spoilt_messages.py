@@ -47,9 +47,10 @@ from fedrag_flwr.records import (
 from fedrag_flwr.wire_bytes import to_bytes
 from fedrag_flwr.wire_columns import RAW
 from simulations.faults.mutations import mutated
-from simulations.faults.small_federation import RUN, OpenHost, Samples, open_host
+from simulations.faults.small_federation import RUN, Samples, open_host
 from simulations.faults.spoilt import to_device, to_server
 from simulations.faults.tally import Tally
+from simulations.fixtures.kept_devices import OpenHost
 from tests.canary_search import found_in
 from tests.strategies.federation import FirstRun, first_run
 
