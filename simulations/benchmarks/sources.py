@@ -132,7 +132,7 @@ class Searcher:
             for one in sheet["qa"]
             if 20 <= len(one["answer"].split()) <= MEDQUAD_WORDS
         }
-        count, asked = self.bench.sized((1_000, 600), (12, 4))
+        count, asked = self.bench.sized((1_000, 600), (6, 4))
         chosen = random.Random(SEED).sample(list(told.values()), count)
         documents = tuple(make_document(one["qid"], focus, one["answer"]) for focus, one in chosen)
         questions = [
@@ -153,7 +153,7 @@ class Searcher:
         most = self.bench.sized(None, 8)
         questions, fewer = (questions_of(tables, count, SEED)[:most] for count in (each, min(each, records)))
         if self.bench.quick:
-            tables = asked_rows(tables, questions, 20)
+            tables = asked_rows(tables, questions, 4)
         out, tools = self.bench.out, self.tools(late=True)
         sql, graph = write_database(tables, out / f"{name}.db"), write_graph(tables, out / f"{name}.lbug")
 
