@@ -37,8 +37,6 @@ QUICK: Mapping[str, Plain] = {
     "hybrid.records": 1,
     "models.generator": "smollm2-135m",
     "inference.max-answer-tokens": 4,
-    "hypergraph.steps": 20,
-    "federation.poll-seconds": 0.001,
 }
 
 ALL = "all"  # benchmarks, one after the other in one process
