@@ -10,6 +10,7 @@ questions: whether the answer still stands there, and how many of the names that
 
 from __future__ import annotations
 
+import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,15 +22,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.evaluation import share_interval
 from fedrag_flwr.evaluation.metrics import accuracy, normalise_answer
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.privacy import Bundle, Operator, TypeMasking
+from fedrag_flwr.privacy import Bundle, KnownNames, Operator, TypeMasking
 from fedrag_flwr.privacy.analyser import FURTHER_TYPES, PERSONAL_TYPES, PersonalDataAnalyser, stay_offline
 from fedrag_flwr.privacy.erasure import KEEP, QueryFocusedErasure
 from fedrag_flwr.privacy.normalise import clean
+from fedrag_flwr.privacy.register import read_register
 from fedrag_flwr.privacy.replacement import PLACEHOLDER
+from fedrag_flwr.records import Document, Passage, Sentence
 from fedrag_flwr.settings import fedrag_home
+from fedrag_flwr.sources.folder import FolderSource
 from fedrag_flwr.text.base import Pipeline
 from fedrag_flwr.text.segment import under_title
 from simulations.bench.frame import Bench
@@ -58,6 +63,8 @@ STRUCTURED = ("CREDIT_CARD", "PHONE", "EMAIL", "SSN", "IBAN", "IP", "ID")
 CASES: dict[str, Callable[[str], str]] = {"original": str, "lower": str.lower, "upper": str.upper}
 NAMES = frozenset({"PERSON", "ORG", "GPE", "LOC", "FAC", "NORP", "EVENT", "PRODUCT", "WORK_OF_ART"})
 PASSAGES = 4
+PARAGRAPHS = 500  # of each device, for the spans that a reader judges
+_SHORTEST = 20  # characters of such a paragraph
 _LEAST = 3  # characters of a name that is looked for
 Found = tuple[int, int, str]
 Finder = Callable[[str], list[Found]]
@@ -90,6 +97,7 @@ def run(
     bench: Bench,
     rows: Annotated[int, typer.Option(help="Texts of each set.")] = 10_000,
     questions: Annotated[int, typer.Option(help="HotpotQA questions for the operators; 0 for none.")] = 60,
+    spans: Annotated[int, typer.Option(help="Masked spans of real documents to draw for a reader; 0 for none.")] = 0,
 ) -> None:
     """Measure finders and type masking on the labelled sets, and operators on the passages of questions."""
     models = load_models(bench.settings.models, fedrag_home())
@@ -106,6 +114,10 @@ def run(
             bench.tell(f"{file}: {name}")
     bench.table("recall", recall(told), "Hidden spans by set.")
     bench.table("types", by_type(told), "Hidden spans by type, all sets.")
+    if spans:
+        roots = (bench.data() / "guides", CORPUS)
+        folders = [path for root in roots for path in sorted(root.iterdir()) if path.is_dir()]
+        bench.table("spans", drawn(folders, models.pipeline, spans, seed=1), "Masked spans of the guides and the demo.")
     if count := bench.sized(questions, 2):
         asked = asked_of(bench.data(), count, models)
         left = [
@@ -228,6 +240,46 @@ def by_type(rows: Sequence[Row]) -> DataFrame:
             line |= {"spans": spans, system: round(hidden / max(1, spans), 3)}
         lines.append(line)
     return pd.DataFrame(lines).sort_values("spans", ascending=False)
+
+
+# --- masked spans that a reader judges ----------------------------------------------------------------
+
+
+def drawn(folders: Iterable[Path], pipeline: Pipeline, count: int, seed: int) -> DataFrame:
+    """Draw spans that type masking hides in the documents of some devices: where they stand, and their type."""
+    import pandas as pd
+
+    lines = [line for folder in folders for line in _hidden(folder, pipeline)]
+    random.Random(seed).shuffle(lines)
+    return pd.DataFrame(lines[:count], columns=["folder", "document", "start", "end", "type"])
+
+
+def _hidden(folder: Path, pipeline: Pipeline) -> Iterator[tuple[str, str, int, int, str]]:
+    """What a device masks in its first paragraphs, which tell it what is private."""
+    every = (part for document in FolderSource(folder).read().documents for part in _paragraphs(document))
+    read = list(islice(every, PARAGRAPHS))
+    names = KnownNames()
+    names.know(read_register(_passages(read, pipeline)))
+    masking = TypeMasking(pipeline, names=names)
+    for document, at, text in read:
+        [bundle] = masking.operate(names.tell([Bundle((text,))]))
+        for start, end, kind in places(text, bundle.prose[0]) if bundle.changes else ():
+            yield folder.name, document, at + start, at + end, kind
+
+
+def _paragraphs(document: Document) -> Iterator[tuple[str, int, str]]:
+    """A document's id, and its paragraphs with the places where they begin."""
+    at = 0
+    for part in re.split(r"(\n\s*\n)", document.text):
+        if len(part.strip()) > _SHORTEST:
+            yield document.id, at, clean(part)
+        at += len(part)
+
+
+def _passages(read: Sequence[tuple[str, int, str]], pipeline: Pipeline) -> Iterator[Passage]:
+    facts = pipeline.facts([text for _, _, text in read])
+    for (document, at, text), told in zip(read, facts, strict=True):
+        yield Passage(f"{document}#{at}", document, "", text, (Sentence("", "", text, tuple(told)),))
 
 
 # --- what operators leave of passages ---------------------------------------------------------------
