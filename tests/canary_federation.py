@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -243,6 +244,15 @@ class Federation:
                     line["kind"] = "at-home" if home == name else "elsewhere"
                     lines.append(json.dumps(line))
         (self.root / "questions.jsonl").write_text("\n".join(lines), encoding="utf-8")
+
+    def copy_to(self, root: Path) -> Federation:
+        """A copy with stores of its own."""
+        shutil.copytree(self.root / "data", root / "data")
+        shutil.copy(self.root / "questions.jsonl", root)
+        copied = Federation(root, dict(self.changes))
+        stores = self.home / "devices" / self.settings().data_key
+        shutil.copytree(stores, root / "home" / "devices" / copied.settings().data_key)
+        return copied
 
     def run(self, run_id: int, **changes: Plain) -> Run:
         """Run a strategy over all devices and collect everything that left them."""

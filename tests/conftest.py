@@ -1,22 +1,70 @@
-"""No test fails because the machine is busy, and the small model writes the same completion once a session."""
+"""No test fails because the machine is busy, and the models that federations share do the same work once a session."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+    from fedrag_flwr.models.base import Prompt, Scores
 
 settings.register_profile("unhurried", deadline=None, max_examples=25)
 settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def kept_completions(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Give the generator that federations share its cache, common to all workers."""
-    from fedrag_flwr.models import load_generator
+def kept_work(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what the small model writes, for all workers, how likely it finds texts, and the encoder's vectors.
+
+    Tests of the models load their own, and `anew` of `tests.strategies.federation` lets these work again.
+    """
+    from fedrag_flwr.models import load_encoder, load_generator
     from fedrag_flwr.models.cache import GenerationCache
 
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    load_generator("smollm2-135m", context_tokens=2048)._cache = GenerationCache(shared / "completions")
+    generator, encoder = load_generator("smollm2-135m", context_tokens=2048), load_encoder(threads=1)
+    load = encoder._load
+
+    def load_and_keep() -> SentenceTransformer:
+        model = load()
+        model.encode = _encoding_once(model.encode)  # type: ignore[method-assign]
+        return model
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(generator, "_cache", GenerationCache(shared / "completions"))
+        patch.setattr(generator, "score", _scoring_once(generator.score))
+        patch.setattr(encoder, "_load", load_and_keep)
+        yield
+
+
+def _scoring_once(score: Callable[[Prompt, Sequence[str]], Scores]) -> Callable[[Prompt, Sequence[str]], Scores]:
+    known: dict[tuple[Prompt, tuple[str, ...]], Scores] = {}
+
+    def kept(prompt: Prompt, continuations: Sequence[str]) -> Scores:
+        key = (prompt, tuple(continuations))
+        if key not in known:
+            known[key] = score(prompt, continuations)
+        return known[key]
+
+    return kept
+
+
+def _encoding_once(encode: Callable[..., Any]) -> Callable[..., Any]:
+    known: dict[str, Any] = {}
+
+    def kept(texts: list[str], *, output_value: str = "sentence_embedding", **how: Any) -> Any:
+        if output_value != "sentence_embedding":
+            return encode(texts, output_value=output_value, **how)
+        if new := [text for text in dict.fromkeys(texts) if text not in known]:
+            known.update(zip(new, encode(new, **how), strict=True))
+        return np.stack([known[text] for text in texts])
+
+    return kept

@@ -327,11 +327,10 @@ FAULTS: list[tuple[Callable[[Federation], None], str, str]] = [
 
 @pytest.mark.parametrize(("fault", "phase", "error"), FAULTS)
 def test_errors_that_leave_a_device_hold_no_canary(
-    tmp_path: Path, fault: Callable[[Federation], None], phase: str, error: str
+    outcome: Outcome, tmp_path: Path, fault: Callable[[Federation], None], phase: str, error: str
 ) -> None:
-    federation = Federation(tmp_path, {"strategy": "no-rag", "data.limit": 1})  # it is asked at the faulty device
-    federation.write()
-    federation.run(1, **{"models.generator": str(tmp_path / "none.gguf")})
+    federation = outcome.federation.copy_to(tmp_path)
+    federation.changes |= {"strategy": "no-rag", "data.limit": 1}  # it is asked at the faulty device
     fault(federation)
     run = federation.run(2)
     told = [data for kind, data in run.messages if kind == phase and error.encode() in data]

@@ -132,7 +132,7 @@ def same(one: object, other: object) -> bool:
 def test_every_record_survives_the_journey(name: str) -> None:
     kind = KINDS[name]
 
-    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(suppress_health_check=list(HealthCheck))
     @given(records_of(kind))
     def check(record: object) -> None:
         content = travel(wire.encode(record, run=RUN))

@@ -409,7 +409,7 @@ given_units = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(units=given_units, seed=st.integers(0, 2**16), reading=st.booleans())
 def test_help_never_changes_homes_answer_for_a_less_likely_one(
     units: list[EvidenceUnit], seed: int, reading: bool, engine: Engine

@@ -13,7 +13,7 @@ from fedrag_flwr.records import Answer, Document
 from fedrag_flwr.retrieval import QuestionVectors
 from fedrag_flwr.text.segment import under_title
 from simulations.baselines import Limits, Substrate
-from tests.strategies.federation import DOCUMENTS, small_models
+from tests.strategies.federation import DOCUMENTS, anew, small_models
 
 SINGLE = "Who designed Tarn Bridge?"
 MULTI_HOP = "Where was the designer of Tarn Bridge born?"
@@ -52,11 +52,9 @@ class Counting:
         seed: int = 0,
         heard: Heard | None = None,
     ) -> list[Completion]:
-        done = (
-            small_models()
-            .generator()
-            .complete(prompt, grammar=grammar, max_tokens=max_tokens, n=n, seed=seed, heard=heard)
-        )
+        model = small_models().generator()
+        with anew():  # its seconds are measured
+            done = model.complete(prompt, grammar=grammar, max_tokens=max_tokens, n=n, seed=seed, heard=heard)
         self.prompts.append(prompt)
         self.completions += done
         return done

@@ -12,7 +12,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.caching import AssociationGraph, CacheKeys, Tier, find_tiers
@@ -262,7 +262,6 @@ def test_an_entity_of_many_records_tells_nothing_however_many_there_are(holders:
     assert len(AssociationGraph.of(records).neighbours("0")) == neighbours
 
 
-@settings(max_examples=50)
 @given(st.dictionaries(st.sampled_from("abcdefgh"), st.lists(st.sampled_from("uvwxyz"), max_size=4), max_size=8))
 def test_neighbours_grow_with_hops_and_never_hold_the_record(records: dict[str, list[str]]) -> None:
     graph = AssociationGraph.of(records)

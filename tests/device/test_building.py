@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -73,8 +74,24 @@ class Watched:
             return {name: set(device.store.contribution(name).items) for name in device.store.digests()}
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, BuildReport]:
+    """A device's folder after its first build, and what that reported."""
+    root = tmp_path_factory.mktemp("whole")
+    watched = Watched(root)
+    watched.write()
+    return root, watched.build()
+
+
 @pytest.fixture
-def device(tmp_path: Path) -> Watched:
+def device(whole: tuple[Path, BuildReport], tmp_path: Path) -> Watched:
+    """The same in a folder of its own."""
+    shutil.copytree(whole[0], tmp_path, dirs_exist_ok=True)
+    return Watched(tmp_path)
+
+
+@pytest.fixture
+def unbuilt(tmp_path: Path) -> Watched:
     watched = Watched(tmp_path)
     watched.write()
     return watched
@@ -94,8 +111,8 @@ def test_a_parse_is_let_go_as_soon_as_the_rules_have_read_it(tmp_path: Path) -> 
     assert 0 < max(alive) < 80  # spaCy's batch and those read ahead
 
 
-def test_the_first_build_makes_everything(device: Watched) -> None:
-    report = device.build()
+def test_the_first_build_makes_everything(whole: tuple[Path, BuildReport], device: Watched) -> None:
+    report = whole[1]
     assert (report.documents, report.added, report.changed, report.removed) == (3, 3, 0, 0)
     assert report.passages == 3
     assert report.sentences == 6
@@ -107,17 +124,17 @@ def test_the_first_build_makes_everything(device: Watched) -> None:
     assert all(device.items().values())
 
 
-def test_an_unchanged_source_costs_nothing(device: Watched) -> None:
-    first, held = device.build(), device.items()
-    again = device.build()
+def test_an_unchanged_source_costs_nothing(unbuilt: Watched) -> None:
+    first, held = unbuilt.build(), unbuilt.items()
+    again = unbuilt.build()
     assert (again.version, again.items, again.hyperedges) == (first.version, first.items, first.hyperedges)
     assert (again.added, again.changed, again.removed, again.loss) == (0, 0, 0, ())
-    assert (again.cost.llm_calls, again.cost.tokens_out, device.calls) == (0, 0, 0)
-    assert device.items() == held
+    assert (again.cost.llm_calls, again.cost.tokens_out, unbuilt.calls) == (0, 0, 0)
+    assert unbuilt.items() == held
 
 
-def test_two_builds_at_a_time_do_the_work_once(device: Watched) -> None:
-    with device.open() as one, device.open() as other, ThreadPoolExecutor(2) as pool:
+def test_two_builds_at_a_time_do_the_work_once(unbuilt: Watched) -> None:
+    with unbuilt.open() as one, unbuilt.open() as other, ThreadPoolExecutor(2) as pool:
         reports = list(pool.map(lambda each: each.build(), (one, other)))
         assert sorted(report.added for report in reports) == [0, 3]
         assert reports[0].items == reports[1].items
@@ -160,7 +177,6 @@ OTHERWISE: list[dict[str, Plain]] = [
 def test_changed_settings_make_what_a_fresh_store_has(
     changes: dict[str, Plain], device: Watched, tmp_path: Path
 ) -> None:
-    device.build()
     other, fresh = Watched(tmp_path, **changes), Watched(tmp_path / "fresh", **changes)
     fresh.write()
     assert fresh.build().added == other.build().changed == 3
@@ -172,7 +188,6 @@ def test_changed_settings_make_what_a_fresh_store_has(
 def test_a_document_that_could_not_be_read_when_settings_changed_is_made_anew_later(
     device: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    device.build()
     changes: dict[str, Plain] = {"hypergraph__grouping": "k-means"}
     monkeypatch.setitem(GROUPINGS, "k-means", LearningSettings(units_per_edge=1))  # alike in any order
     other, fresh = Watched(tmp_path, **changes), Watched(tmp_path / "fresh", **changes)
@@ -218,9 +233,14 @@ CHANGES: list[tuple[str, dict[str, str], tuple[str, ...], tuple[int, int, int]]]
 
 @pytest.mark.parametrize(("case", "texts", "touched", "counts"), CHANGES)
 def test_a_change_costs_only_its_own_share(
-    case: str, texts: dict[str, str], touched: tuple[str, ...], counts: tuple[int, int, int], device: Watched
+    case: str,
+    texts: dict[str, str],
+    touched: tuple[str, ...],
+    counts: tuple[int, int, int],
+    whole: tuple[Path, BuildReport],
+    device: Watched,
 ) -> None:
-    first, before = device.build(), device.items()
+    first, before = whole[1], device.items()
     for name, text in texts.items():
         if text:
             device.write(**{name: text})
@@ -245,18 +265,17 @@ def test_a_change_costs_only_its_own_share(
     assert report.corpus_tokens < first.corpus_tokens
 
 
-def test_a_document_without_a_sentence_is_named_and_the_next_build_costs_nothing(device: Watched) -> None:
-    device.write(**TEXTS, **{"bare.md": "# Only a heading"})
-    first = device.build()
+def test_a_document_without_a_sentence_is_named_and_the_next_build_costs_nothing(unbuilt: Watched) -> None:
+    unbuilt.write(**TEXTS, **{"bare.md": "# Only a heading"})
+    first = unbuilt.build()
     assert first.failed == ("bare: no sentence",)
     assert (first.documents, first.added) == (3, 3)
-    again = device.build()
+    again = unbuilt.build()
     assert again.failed == first.failed
     assert (again.version, again.added, again.loss) == (first.version, 0, ())
 
 
 def test_a_document_that_lost_its_sentences_loses_its_memories(device: Watched) -> None:
-    device.build()
     device.write(**{"ossel.md": "# Ossel"})
     report = device.build()
     assert report.failed == ("ossel: no sentence",)
@@ -353,9 +372,9 @@ def test_each_build_names_the_documents_that_have_no_memory(device: Watched) -> 
     assert [failure.partition(":")[0] for failure in device.build().failed] == ["latin.txt", "quiet"]
 
 
-def test_without_memories_no_document_is_said_to_lack_one(device: Watched) -> None:
-    assert device.build(memories=False).failed == ()
-    assert device.build().failed == ()
+def test_without_memories_no_document_is_said_to_lack_one(unbuilt: Watched) -> None:
+    assert unbuilt.build(memories=False).failed == ()
+    assert unbuilt.build().failed == ()
 
 
 def test_names_of_failed_documents_do_not_leave(device: Watched) -> None:
@@ -414,37 +433,34 @@ def test_what_comes_later_is_asked_back_against_all_that_is_held(device: Watched
     assert "In what year was the town of Linwick founded?" not in asked
 
 
-def test_memories_can_be_made_later(device: Watched) -> None:
-    plain = device.build(memories=False)
+def test_memories_can_be_made_later(unbuilt: Watched) -> None:
+    plain = unbuilt.build(memories=False)
     assert (plain.items, plain.hyperedges, plain.loss, plain.documents) == (0, 0, (), 3)
-    later = device.build()
+    later = unbuilt.build()
     assert (later.added, later.changed, later.documents) == (0, 0, 3)
     assert later.items > 5
     assert later.hyperedges > 1
-    assert all(device.items().values())
-    assert device.build(memories=False).version == device.build().version == later.version
+    assert all(unbuilt.items().values())
+    assert unbuilt.build(memories=False).version == unbuilt.build().version == later.version
 
 
-def test_memories_made_later_are_those_made_at_once(device: Watched, tmp_path: Path) -> None:
-    device.build(memories=False)
-    device.build()
-    other = Watched(tmp_path / "other")
-    other.write()
-    other.build()
-    assert device.items() == other.items()
+def test_memories_made_later_are_those_made_at_once(whole: tuple[Path, BuildReport], unbuilt: Watched) -> None:
+    unbuilt.build(memories=False)
+    unbuilt.build()
+    assert unbuilt.items() == Watched(whole[0]).items()
 
 
-def test_documents_that_came_meanwhile_get_memories_too(device: Watched) -> None:
-    device.build(memories=False)
-    device.write(**{"new.md": "# Salt Archive\n\nThe Salt Archive was founded in 1899."})
-    report = device.build()
+def test_documents_that_came_meanwhile_get_memories_too(unbuilt: Watched) -> None:
+    unbuilt.build(memories=False)
+    unbuilt.write(**{"new.md": "# Salt Archive\n\nThe Salt Archive was founded in 1899."})
+    report = unbuilt.build()
     assert report.added == 1
-    assert all(device.items().values())
-    assert len(device.items()) == 4
+    assert all(unbuilt.items().values())
+    assert len(unbuilt.items()) == 4
 
 
 @pytest.mark.parametrize("key", ["encoder", "dimension", "pipeline", "device"])
-def test_a_store_of_other_models_is_refused_with_the_way_out(key: str, device: Watched, tmp_path: Path) -> None:
+def test_a_store_of_other_models_is_refused_with_the_way_out(key: str, unbuilt: Watched, tmp_path: Path) -> None:
     shared = shared_models()
     identity = {
         "device": "here",
@@ -452,13 +468,13 @@ def test_a_store_of_other_models_is_refused_with_the_way_out(key: str, device: W
         "dimension": str(shared.encoder.dimension),
         "pipeline": shared.pipeline.id,
     }
-    MemoryStore.open(device.root, identity | {key: "77"}).close()
+    MemoryStore.open(unbuilt.root, identity | {key: "77"}).close()
     with pytest.raises(StoreMismatchError, match=key) as refused:
-        device.open()
+        unbuilt.open()
     assert "77" in str(refused.value)
     assert refused.value.fix
-    MemoryStore.erase(device.root)  # the way out that the error names
-    assert device.build().documents == 3
+    MemoryStore.erase(unbuilt.root)  # the way out that the error names
+    assert unbuilt.build().documents == 3
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "bank", "fusion", "server", "bank-1", "a b", "x" * 65, ".hidden"])

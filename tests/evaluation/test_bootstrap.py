@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
 
@@ -95,7 +95,6 @@ def test_what_never_happened_in_forty_questions_may_happen_in_the_next() -> None
     assert 0.03 < equal.high < 0.09
 
 
-@settings(max_examples=50, deadline=None)
 @given(SHARES)
 def test_the_interval_holds_the_value(values: list[float]) -> None:
     groups = [str(number % 3) for number in range(len(values))]

@@ -163,7 +163,7 @@ def test_an_answer_says_where_it_comes_from_and_marks_it(tmp_path: Path) -> None
     assert "(Port)\n  ▲ founded   keel#1\n[&lt;b&gt;]" in page
 
 
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=3)
 @given(st.text(max_size=40))
 def test_any_title_is_escaped(title: str) -> None:
     run = make_run(5)

@@ -102,7 +102,7 @@ def test_builds_of_one_device_add_up(tmp_path: Path) -> None:
     assert (clinic.items, clinic.documents, clinic.build_seconds) == (300, 25, 82.0)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.text(max_size=60))
 def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     run = make_run(5)

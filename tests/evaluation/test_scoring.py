@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import NotFoundError, SettingError, StoreError
@@ -183,7 +183,6 @@ def test_gold_must_be_there_and_distinct(questions: list[GoldQuestion]) -> None:
         score_system(questions, [], Traffic())
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.randoms(use_true_random=False), st.sampled_from([1, 7, 30]))
 def test_order_does_not_matter(shuffle: random.Random, count: int) -> None:
     run = make_run(count)
@@ -200,7 +199,6 @@ def test_order_does_not_matter(shuffle: random.Random, count: int) -> None:
         assert list(shuffled.kinds) == list(expected.kinds)
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(1, 60), st.integers(0, 1000))
 def test_shares_are_shares(count: int, seed: int) -> None:
     questions = make_gold(count)

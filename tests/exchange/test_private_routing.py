@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -23,7 +23,6 @@ def vectors(count: int, seed: int) -> NDArray[np.float32]:
     return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), dtype=np.float32)
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.integers(0, 40), st.integers(1, 8), st.integers(1, 4), st.integers(0, 4), st.integers(0, 2**16))
 def test_home_chooses_the_owners_that_the_server_would(count: int, m: int, k: int, hidden: int, seed: int) -> None:
     matrix, [question] = vectors(count, seed), vectors(1, seed + 1)

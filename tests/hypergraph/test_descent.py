@@ -13,7 +13,7 @@ from fedrag_flwr.hypergraph.learn import begin
 from tests.hypergraph.samples import cloud, generator, real_sentences
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(3, 80), st.integers(0, 10_000), st.floats(1e-3, 1e4))
 def test_the_descent_lemma_holds_at_every_accepted_step(count: int, seed: int, learning_rate: float) -> None:
     setting = LearningSettings(learning_rate=learning_rate)
@@ -25,7 +25,7 @@ def test_the_descent_lemma_holds_at_every_accepted_step(count: int, seed: int, l
     assert (np.diff(loss) <= -steps / 2 * mapping**2 + rounding).all()  # eq. 20 with L = 1 / step
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(3, 80), st.integers(0, 10_000), st.floats(1e-3, 1e4))
 def test_the_descent_lemma_holds_for_each_part_without_rounding(count: int, seed: int, learning_rate: float) -> None:
     setting = LearningSettings(learning_rate=learning_rate)
@@ -72,7 +72,7 @@ def test_the_gradient_mapping_shrinks_as_proposition_1_says(group: Units | None)
         assert squares[:done].min() <= 2 * drop / steps[:done].sum() * (1 + 1e-9)  # the same with the steps as taken
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(2, 60), st.integers(0, 10_000), st.integers(0, 12))
 def test_rows_stay_on_the_simplex(count: int, seed: int, steps: int) -> None:
     setting = LearningSettings(steps=steps)

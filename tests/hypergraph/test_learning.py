@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError
@@ -36,7 +36,6 @@ def check_whole(learnt: Learning, groups: list[Units]) -> None:
     assert len({edge.id for edge in learnt.hyperedges}) == len(learnt.hyperedges)
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     st.integers(0, 60),
     st.integers(0, 20),

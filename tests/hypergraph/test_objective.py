@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.hypergraph import LearningSettings
@@ -45,7 +45,6 @@ def test_the_gradient_agrees_with_finite_differences(neighbours: int, margin: fl
         assert gradient[entry] == pytest.approx(difference / (2 * step), abs=1e-7)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000))
 def test_the_gradient_is_finite_on_the_simplex_boundary(seed: int) -> None:
     rng = generator(seed)
@@ -143,7 +142,6 @@ def weighted_out(vectors: np.ndarray, rows: np.ndarray, counted: np.ndarray, set
     return setting.intra_weight * intra + (1 - setting.intra_weight) * inter
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from([0.3, 1.0, 1.5]), st.sampled_from([0.0, 0.6, 1.0]))
 def test_the_dense_reference_takes_memberships_as_weights(seed: int, margin: float, intra_weight: float) -> None:
     group = cloud(12, dimension=4, seed=seed)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError
@@ -15,7 +15,6 @@ def pick(group: Units, positions: list[int]) -> Units:
     return Units(group.granularity, tuple(group.ids[i] for i in positions), group.vectors[positions])
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.data(), st.integers(0, 10_000), st.sampled_from([0.2, 0.5]))
 def test_an_update_loses_no_unit_and_leaves_what_it_does_not_touch(data: st.DataObject, seed: int, mu: float) -> None:
     everything = cloud(60, seed=seed)

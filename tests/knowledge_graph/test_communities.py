@@ -7,7 +7,7 @@ from collections import Counter
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError
@@ -44,7 +44,6 @@ weighted = st.dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(weighted, st.integers(1, 4))
 def test_modularity_is_that_of_networkx(pairs: dict[tuple[int, int], float], groups: int) -> None:
     edges = {(f"{a:02d}", f"{b:02d}"): weight for (a, b), weight in pairs.items()}
@@ -73,7 +72,6 @@ def test_planted_blocks_are_found() -> None:
     assert sets_of(found) == {frozenset(n for pair in edges for n in pair if n[:3] == f"{b:03d}") for b in range(10)}
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(1, 9), st.integers(2, 20), st.integers(0, 9), st.integers(0, 2**16))
 def test_every_vertex_has_a_community_and_none_is_too_large(count: int, size: int, lonely: int, seed: int) -> None:
     edges = blocks(count, size, 0.5, 0.02, seed)

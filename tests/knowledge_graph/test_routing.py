@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import WireError
@@ -23,7 +23,6 @@ def vectors(count: int, seed: int) -> Floats:
     return found
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 40), st.integers(1, 8), st.integers(1, 4), st.integers(0, 3), st.integers(0, 2**16))
 def test_the_nearest_are_those_of_a_full_scan(count: int, m: int, k: int, hidden: int, seed: int) -> None:
     matrix, [question] = vectors(count, seed), vectors(1, seed + 1)

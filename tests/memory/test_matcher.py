@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError, StoreError, StoreMismatchError
@@ -60,7 +60,6 @@ def memories(draw: st.DrawFn, dimension: int) -> list[MemoryItem]:
     anchors=st.frozensets(st.sampled_from([*ANCHORS, "unknown"]), max_size=4),
     k=st.integers(0, 45),
 )
-@settings(max_examples=30, deadline=None)
 def test_it_equals_a_loop_over_all(
     dimension: int, data: st.DataObject, alpha: float, name: str, anchors: frozenset[str], k: int
 ) -> None:

@@ -40,7 +40,7 @@ def test_the_same_model_elsewhere_has_the_same_id(encoder: SentenceEncoder, tmp_
     assert SentenceEncoder(tmp_path / "copy").id == encoder.id
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(texts=st.lists(st.text(max_size=40), min_size=1, max_size=3))
 def test_rows_are_unit_and_repeat(encoder: SentenceEncoder, texts: list[str]) -> None:
     vectors = encoder.encode(texts)

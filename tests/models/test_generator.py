@@ -273,7 +273,7 @@ def test_a_full_context_is_used_to_its_last_cell(generator: LlamaGenerator) -> N
     assert len(generator.complete(prompt, max_tokens=4, n=2)) == 2
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(text=st.text(max_size=60))
 def test_any_text_can_be_asked_and_scored(generator: LlamaGenerator, text: str) -> None:
     made = generator.complete(Prompt(SYSTEM, text), max_tokens=2)[0]

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError, StoreMismatchError
@@ -70,7 +70,6 @@ def test_a_title_that_the_question_tells_leads_nowhere(lighthouse: list[Passage]
 
 
 @given(PAGES, TEXTS, st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=40)
 def test_the_order_of_the_passages_changes_no_score(pages: list[tuple[str, str]], question: str, seed: int) -> None:
     passages = corpus_of(pages)
     shuffled = [passages[row] for row in np.random.default_rng(seed).permutation(len(passages))]
@@ -79,7 +78,6 @@ def test_the_order_of_the_passages_changes_no_score(pages: list[tuple[str, str]]
 
 
 @given(PAGES, TEXTS, st.integers(1, 4), st.floats(0.0, 3.0))
-@settings(deadline=None, max_examples=40)
 def test_scores_are_those_of_the_definition(
     pages: list[tuple[str, str]], question: str, seeds: int, weight: float
 ) -> None:

@@ -31,7 +31,7 @@ from server_app.app import main
 from server_app.run import _builds, questions_of, run_systems, spread
 from strategies import STRATEGIES, Flooding
 from strategies.outcome import RunOutcome
-from tests.strategies.federation import DEVICES, DOCUMENTS, QUESTIONS, Federation, FirstRun, small_models
+from tests.strategies.federation import DEVICES, DOCUMENTS, QUESTIONS, Federation, FirstRun, anew, small_models
 
 SYSTEM_KEYS = {
     *("acc", "f1", "em", "abstained", "paths", "latency_s", "llm_calls", "tokens_in", "tokens_out"),
@@ -201,7 +201,8 @@ def later(first: FirstRun, tmp_path_factory: pytest.TempPathFactory) -> tuple[Fe
         with files.device(name) as device:
             versions[name] = device.store.version
     grid = files.grid()
-    run_systems(grid, "1", files.settings)
+    with anew():
+        run_systems(grid, "1", files.settings)
     return files, grid.sent, versions
 
 

@@ -11,7 +11,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
-from playwright.sync_api import Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.records import Answer, AnswerBatch, Delta, MemoryItem, because
@@ -102,11 +102,18 @@ def plant(store: MemoryStore) -> None:
     store.import_delta(Delta("bank", 0, 1, (MemoryItem(HARM, *texts, embedding, f"far {HARM}"),), ()))
 
 
-@pytest.fixture
-def opened(shown: Shown) -> Iterator[Opened]:
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
     with sync_playwright() as browsers:
         browser = browsers.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        opened = Opened(browser.new_page())
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(shown: Shown, browser: Browser) -> Iterator[Opened]:
+    with browser.new_context() as context:
+        opened = Opened(context.new_page())
         opened.watch()
         opened.page.goto(shown.url)
         enter_token(opened.page)
@@ -115,7 +122,6 @@ def opened(shown: Shown) -> Iterator[Opened]:
         assert opened.page.locator("img").count() == 1  # the page's own
         assert opened.said == []
         assert all(url.startswith(shown.url + "/") for url in opened.asked)
-        browser.close()
 
 
 def enter_token(page: Page) -> None:
@@ -295,10 +301,9 @@ def test_no_view_is_wider_than_the_screen(opened: Opened, width: int) -> None:
         assert unnamed == 0, view
 
 
-def test_a_wrong_token_is_asked_for_again(shown: Shown) -> None:
-    with sync_playwright() as browsers:
-        browser = browsers.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page()
+def test_a_wrong_token_is_asked_for_again(shown: Shown, browser: Browser) -> None:
+    with browser.new_context() as context:
+        page = context.new_page()
         page.goto(shown.url)
         page.locator("#token-dialog[open]").wait_for()
         page.keyboard.type("wrong")
@@ -308,7 +313,6 @@ def test_a_wrong_token_is_asked_for_again(shown: Shown) -> None:
         enter_token(page)
         page.reload()  # the tab remembers it
         expect(page.locator("#device")).to_have_text("desk")
-        browser.close()
 
 
 def test_what_is_not_there_is_said(shown: Shown) -> None:

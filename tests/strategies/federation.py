@@ -6,7 +6,8 @@ import functools
 import json
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +15,11 @@ import pytest
 from flwr.app import Message
 
 from client_app.app import app
+from fedrag_flwr import wire
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.local_grid import LocalGrid
+from fedrag_flwr.models import load_encoder, load_generator
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import Plain, Settings
 from server_app.run import run_systems
@@ -187,6 +190,37 @@ def small_models() -> Models:
     return load_models(models, Path("unused"))
 
 
+@contextmanager
+def anew() -> Iterator[None]:
+    """Let the shared models do all work again (tests/conftest.py): for what must not depend on what they did before."""
+    generator, encoder = load_generator("smollm2-135m", context_tokens=2048), load_encoder(threads=1)
+    assert small_models().generator() is generator
+    assert small_models().encoder is encoder
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(generator, "_cache", None)
+        patch.delattr(generator, "score")
+        patch.delattr(encoder._loaded(), "encode")
+        yield
+
+
+def server_tools(files: Federation) -> ServerTools:
+    """The server's tools for a run, with the tests' models."""
+    tools = ServerTools(files.settings)
+    tools.__dict__["models"] = small_models()
+    return tools
+
+
+def tampering(kind: type[object], change: Callable[..., object]) -> Tamper:
+    """Replace what devices say in records of a kind."""
+
+    def tamper(reply: Message) -> Message | None:
+        if wire.kind_of(reply.content) == kind.__name__:
+            reply.content = wire.encode(change(wire.decode(reply.content, kind, run="1")), run="1")
+        return reply
+
+    return tamper
+
+
 def shared_federation(factory: pytest.TempPathFactory) -> Federation:
     """The federation's documents, with no store yet; once a session."""
     return _written(factory.getbasetemp())
@@ -210,8 +244,7 @@ def graphed(factory: pytest.TempPathFactory) -> Federation:
 @functools.cache
 def _graphed(base: Path) -> Federation:
     files = _written(base).copy_to(base / "graphed").with_changes(**SMALL_GRAPHS)
-    tools = ServerTools(files.settings)
-    tools.__dict__["models"] = small_models()
+    tools = server_tools(files)
     SummaryRouting(files.settings, [Question(*QUESTIONS[0][:2], QUESTIONS[0][4])], tools).run(files.grid(), "1")
     tools.close()
     return files

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 from fedrag_flwr.memory.fusion.merge import owners
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.settings import Plain
 from strategies import FederatedRag, MemoryFusion, ServerTools
-from tests.strategies.federation import Federation, small_models
+from tests.strategies.federation import Federation, server_tools
 
 Said = set[tuple[str, str]]  # questions with their answers
 
@@ -29,12 +32,16 @@ class Rounds:
     def over(cls, root: Path, **changes: Plain) -> Rounds:
         return cls(Federation(root).write().with_changes(privacy__export="none", **changes))
 
+    @classmethod
+    def after_one(cls, factory: pytest.TempPathFactory, root: Path) -> Rounds:
+        """A copy of a federation after its first round, which is held once a session."""
+        return cls(_after_one(factory.getbasetemp() / "rounds").files.copy_to(root))
+
     def run(
         self, nodes: Sequence[Mapping[str, Plain]] | None = None, kind: type[FederatedRag] = MemoryFusion
     ) -> dict[str, str]:
         """Build, share, fuse and hand out; give who was missing and why."""
-        tools = ServerTools(self.files.settings)
-        tools.__dict__["models"] = small_models()
+        tools = server_tools(self.files)
         strategy = kind(self.files.settings, [], tools)
         strategy.patience = 0.0
         try:
@@ -65,3 +72,10 @@ class Rounds:
         """What a peer holds that a device shared."""
         with self.files.device(peer) as opened:
             return said(item for item in opened.store.items() if device in owners(item))
+
+
+@functools.cache
+def _after_one(root: Path) -> Rounds:
+    rounds = Rounds.over(root)
+    rounds.run()
+    return rounds

@@ -16,7 +16,7 @@ from fedrag_flwr.records.isolate import isolated
 from fedrag_flwr.settings import FederationSettings
 from strategies import STRATEGIES, ServerTools, make_strategy
 from strategies.discovery import quorum_of
-from tests.strategies.federation import DEVICES, Federation, FirstRun
+from tests.strategies.federation import DEVICES, Federation, FirstRun, anew
 
 LAST = 99 + len(DEVICES)  # its node
 
@@ -25,6 +25,7 @@ def _copy(first: FirstRun, factory: pytest.TempPathFactory, name: str) -> Federa
     return first.files.copy_to(factory.mktemp(name)).with_changes(baselines="")
 
 
+@anew()
 def test_questions_asked_one_by_one_get_the_answers_of_a_whole_run(
     first: FirstRun, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

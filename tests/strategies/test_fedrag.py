@@ -14,7 +14,7 @@ from fedrag_flwr.records import Answer, AnswerBatch, AnswerMode, Cost, Question
 from fedrag_flwr.settings import Plain
 from fedrag_flwr.wire_bytes import to_bytes
 from strategies import FederatedRag, FedRag, ServerTools, make_strategy
-from tests.strategies.federation import DEVICES, Federation, shared_federation, small_models
+from tests.strategies.federation import DEVICES, Federation, server_tools, shared_federation, small_models
 
 REMEMBERED = Question("k1", "In what year did Tarn Bridge open?", "bridges")
 FOREIGN = Question("k2", "Which mountain does the river Ossel rise on, and which bay does it flow into?", "bridges")
@@ -35,8 +35,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Federation:
 
 
 def run(files: Federation, *questions: Question, name: str = "fedrag") -> tuple[FederatedRag, list[bytes]]:
-    tools = ServerTools(files.settings)
-    tools.__dict__["models"] = small_models()
+    tools = server_tools(files)
     strategy = make_strategy(name, files.settings, questions, tools)
     grid = files.grid(None)
     strategy.run(grid, "1")
@@ -111,9 +110,8 @@ def test_under_private_routing_the_server_relays_boxes_and_nothing_else_changes(
     assert any(b"query.retrieve_sealed" in data for data in sent)
     assert not any(b"query.retrieve_sealed" in data for data in shown)
     texts = FOREIGN.text, FRIGATE.text
-    encoded = [small_models().encoder.encode(some) for some in (texts[:1], texts[1:], texts)]  # each to bits of its own
-    vectors = [vector.tobytes() for vector in np.concatenate(encoded).astype(np.float16)]
-    assert all(any(vector in data for data in shown) for vector in vectors[:2])
+    vectors = [vector.tobytes() for vector in small_models().encoder.encode(texts).astype(np.float16)]
+    assert all(any(vector in data for data in shown) for vector in vectors)
     assert not any(vector in data for vector in vectors for data in sent)
 
 
@@ -198,8 +196,7 @@ def test_each_part_can_be_left_out(built: Federation) -> None:
 @pytest.mark.parametrize("exchange", ["plain", "download"])
 def test_homes_seconds_before_it_asks_others_count(exchange: str, built: Federation) -> None:
     files = built.with_changes(memory__delta=1.0, exchange=exchange, fedrag__without="cache")
-    tools = ServerTools(files.settings)
-    tools.__dict__["models"] = small_models()
+    tools = server_tools(files)
     strategy = FedRag(files.settings, [FOREIGN], tools)
     take = strategy.take
 

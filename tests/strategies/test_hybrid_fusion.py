@@ -7,9 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from flwr.app import Message
 
-from fedrag_flwr import wire
 from fedrag_flwr.caching import find_tiers
 from fedrag_flwr.device.edge import NAMES
 from fedrag_flwr.errors import SourceError
@@ -19,7 +17,7 @@ from fedrag_flwr.settings import Plain
 from fedrag_flwr.sources.base import SearchableSource, SourceHit
 from strategies import HybridFusion, ServerTools
 from tests.canary_search import found_under
-from tests.strategies.federation import DEVICES, Federation, Tamper, shared_federation, small_models
+from tests.strategies.federation import DEVICES, Federation, Tamper, server_tools, shared_federation, tampering
 
 HEIGHT = Question("f7", "How high is Mount Cairl?", "bridges")
 CLIMBER = Question("f10", "Who reached the summit of Mount Cairl?", "bridges")
@@ -36,8 +34,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Federation:
 
 
 def run(files: Federation, *questions: Question, tamper: Tamper | None = None) -> tuple[HybridFusion, list[bytes]]:
-    tools = ServerTools(files.settings)
-    tools.__dict__["models"] = small_models()
+    tools = server_tools(files)
     strategy = HybridFusion(files.settings, questions, tools)
     grid = files.grid(tamper)
     strategy.run(grid, "1")
@@ -120,23 +117,13 @@ def test_related_records_are_prepared_before_they_are_asked_for(built: Federatio
     assert sum(b"query.hits" in data for data in sent) > 4 * len(DEVICES)  # contact, question, and two hops
 
 
-def tampering(change: object) -> Tamper:
-    def tamper(reply: Message) -> Message | None:
-        if wire.kind_of(reply.content) == HitsBatch.__name__:
-            batch = wire.decode(reply.content, HitsBatch, run="1")
-            reply.content = wire.encode(change(batch), run="1")  # type: ignore[operator]
-        return reply
-
-    return tamper
-
-
 def test_a_question_waits_for_the_slowest_device_and_not_for_one_after_the_other(
     built: Federation, tmp_path: Path
 ) -> None:
     def slow(batch: HitsBatch) -> HitsBatch:
         return replace(batch, seconds=800.0)
 
-    strategy, _ = run(shared(built, tmp_path), CLIMBER, tamper=tampering(slow))
+    strategy, _ = run(shared(built, tmp_path), CLIMBER, tamper=tampering(HitsBatch, slow))
     assert 800.0 < strategy.answers["f10"].cost.seconds < 1_700.0
 
 
@@ -145,7 +132,7 @@ def test_no_owner_s_seconds_keep_answers_from_their_homes(built: Federation, tmp
         return replace(batch, seconds=MOST_SECONDS) if batch.device == "people" else batch
 
     files = shared(built, tmp_path).with_changes(federation__round_timeout=300.0)
-    strategy, _ = run(files, CLIMBER, tamper=tampering(absurd))
+    strategy, _ = run(files, CLIMBER, tamper=tampering(HitsBatch, absurd))
     assert strategy.outcome().traffic.missing == {}
     assert strategy.answers[CLIMBER.id].cost.seconds < 600.0
     with files.device(CLIMBER.home) as home:
@@ -157,7 +144,7 @@ def test_a_declined_question_took_its_time_too(built: Federation, tmp_path: Path
         told = tuple(replace(summary, units=()) for summary in batch.summaries)
         return replace(batch, summaries=told, seconds=800.0)
 
-    strategy, _ = run(shared(built, tmp_path), CLIMBER, tamper=tampering(slow_and_empty))
+    strategy, _ = run(shared(built, tmp_path), CLIMBER, tamper=tampering(HitsBatch, slow_and_empty))
     assert strategy.answers["f10"].path == "abstained"
     assert 800.0 < strategy.answers["f10"].cost.seconds < 1_700.0
 
@@ -166,7 +153,7 @@ def test_who_speaks_for_another_is_not_heard(built: Federation, tmp_path: Path) 
     def lie(batch: HitsBatch) -> HitsBatch:
         return replace(batch, device="bridges") if batch.device == "harbours" else batch
 
-    strategy, _ = run(shared(built, tmp_path), CLIMBER, tamper=tampering(lie))
+    strategy, _ = run(shared(built, tmp_path), CLIMBER, tamper=tampering(HitsBatch, lie))
     assert "another device's name" in strategy.outcome().traffic.missing["harbours"]
     assert "harbours" not in strategy.versions
 
@@ -177,7 +164,7 @@ def test_hits_in_another_s_name_or_beyond_what_was_asked_for_are_dropped(built: 
         told = tuple(replace(summary, units=(unit,)) for summary in batch.summaries)
         return replace(batch, summaries=told) if batch.device == "harbours" else batch
 
-    strategy, _ = run(shared(built, tmp_path), CLIMBER, tamper=tampering(lie))
+    strategy, _ = run(shared(built, tmp_path), CLIMBER, tamper=tampering(HitsBatch, lie))
     assert "another's name" in strategy.outcome().traffic.missing["harbours"]
     assert "one metre" not in strategy.answers["f10"].report
 
@@ -199,7 +186,7 @@ def test_who_tells_more_than_was_asked_for_is_named(
         return lie(batch) if batch.device == "harbours" else batch
 
     files = shared(built, tmp_path).with_changes(caching__prefetch=2)
-    strategy, sent = run(files, CLIMBER, tamper=tampering(tamper))
+    strategy, sent = run(files, CLIMBER, tamper=tampering(HitsBatch, tamper))
     assert "not asked for" in strategy.outcome().traffic.missing["harbours"]
     assert asking(sent, "Made-up title") <= 1  # in its own reply, and in no question
 
@@ -242,7 +229,7 @@ def test_what_a_late_device_did_not_tell_is_asked_again(built: Federation, tmp_p
         away = batch.device == "rivers" and bool(batch.summaries)
         return replace(batch, device="nobody") if away else batch  # refused, as what comes late is
 
-    first, _ = run(files, question, tamper=tampering(late))
+    first, _ = run(files, question, tamper=tampering(HitsBatch, late))
     assert not any(source.startswith("rivers/") for source in first.answers["f7"].sources)
     second, sent = run(files, question)
     assert any(source.startswith("rivers/") for source in second.answers["f7"].sources)
@@ -253,8 +240,7 @@ def test_what_a_late_device_did_not_tell_is_asked_again(built: Federation, tmp_p
 
 def test_a_question_whose_input_a_reply_to_another_voids_is_asked_after_all(built: Federation, tmp_path: Path) -> None:
     files = shared(built, tmp_path)
-    tools = ServerTools(files.settings)
-    tools.__dict__["models"] = small_models()
+    tools = server_tools(files)
     tools.fusion_caches.answers.clear()
     strategy, grid = HybridFusion(files.settings, [HEIGHT, CLIMBER], tools), files.grid()
     strategy.prepare(grid, "1")

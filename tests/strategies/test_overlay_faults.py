@@ -14,9 +14,9 @@ from fedrag_flwr import wire
 from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import EvidenceUnit, Question, WalkReply
 from fedrag_flwr.settings import Plain
-from strategies import ServerTools, make_strategy
+from strategies import make_strategy
 from strategies.overlay_walk import OverlayWalk
-from tests.strategies.federation import DEVICES, Federation, FirstRun, small_models
+from tests.strategies.federation import DEVICES, Federation, FirstRun, server_tools
 
 RUN = "1"
 FOREIGN = Question("f7", "How high is Mount Cairl?", "bridges")
@@ -44,8 +44,7 @@ def joined(files: Federation, edges: str) -> Federation:
 
 def prepared(files: Federation, grid: LocalGrid) -> OverlayWalk:
     """A strategy whose devices are built and know their neighbours."""
-    tools = ServerTools(files.settings)
-    tools.__dict__["models"] = small_models()
+    tools = server_tools(files)
     strategy = make_strategy(files.settings.strategy, files.settings, (), tools)
     assert isinstance(strategy, OverlayWalk)
     strategy.prepare(grid, RUN)

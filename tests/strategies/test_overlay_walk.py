@@ -36,9 +36,9 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.settings import Plain
 from server_app.run import run_systems
-from strategies import ServerTools, make_strategy
+from strategies import make_strategy
 from strategies.overlay_walk import GOSSIP_ROUNDS, OverlayWalk
-from tests.strategies.federation import DEVICES, Federation, FirstRun, Tamper, small_models
+from tests.strategies.federation import DEVICES, Federation, FirstRun, Tamper, server_tools
 
 FOREIGN = Question("f7", "How high is Mount Cairl?", "bridges")
 HOME = Question("f1", "Who designed Tarn Bridge?", "bridges")
@@ -67,8 +67,7 @@ def fresh(built: Federation, tmp_path: Path) -> Federation:
 
 
 def run(files: Federation, *questions: Question, tamper: Tamper | None = None) -> tuple[OverlayWalk, list[bytes]]:
-    tools = ServerTools(files.settings)
-    tools.__dict__["models"] = small_models()
+    tools = server_tools(files)
     strategy = make_strategy(files.settings.strategy, files.settings, questions or (HOME, FOREIGN), tools)
     assert isinstance(strategy, OverlayWalk)
     grid = files.grid(tamper)

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from flwr.app import Message
 
-from fedrag_flwr import wire
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.exchange.routing import tagged_question, tagged_scores
 from fedrag_flwr.privacy.ckks.scores import SummaryScorer
@@ -33,7 +32,16 @@ from fedrag_flwr.records import (
 from fedrag_flwr.settings import Plain
 from strategies import ServerTools, SummaryRouting
 from tests.spoiling import spoilt
-from tests.strategies.federation import DEVICES, QUESTIONS, Federation, Tamper, graphed, small_models
+from tests.strategies.federation import (
+    DEVICES,
+    QUESTIONS,
+    Federation,
+    Tamper,
+    graphed,
+    server_tools,
+    small_models,
+    tampering,
+)
 from tests.strategies.waiting import nothing_shows
 
 ASKED = [Question(row[0], row[1], row[4]) for row in QUESTIONS if row[0] in ("f1", "f7", "f8")]
@@ -56,8 +64,7 @@ def _no_overview(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(files: Federation, *questions: Question, tamper: Tamper | None = None) -> tuple[SummaryRouting, list[bytes]]:
-    tools = ServerTools(files.settings)
-    tools.__dict__["models"] = small_models()
+    tools = server_tools(files)
     strategy = SummaryRouting(files.settings, questions, tools)
     grid = files.grid(tamper)
     strategy.run(grid, "1")
@@ -165,16 +172,6 @@ def test_a_device_that_takes_another_name_has_no_new_quota(files: Federation, tm
     strategy, _ = run(limited, replace(ASKED[0], home="bridges-renamed"))
     assert strategy.counts["scored"] == 0
     assert "quota" in strategy.outcome().traffic.missing["bridges-renamed"]
-
-
-def tampering(kind: type[object], change: Callable[..., object]) -> Tamper:
-    def tamper(reply: Message) -> Message | None:
-        if wire.kind_of(reply.content) == kind.__name__:
-            record = wire.decode(reply.content, kind, run="1")
-            reply.content = wire.encode(change(record), run="1")
-        return reply
-
-    return tamper
 
 
 def test_what_a_home_was_not_asked_for_is_not_scored(files: Federation, plain: SummaryRouting) -> None:

@@ -12,8 +12,8 @@ from fedrag_flwr import wire
 from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.settings import Plain
 from fedrag_flwr.wire_bytes import to_bytes
-from strategies import ServerTools, make_strategy
-from tests.strategies.federation import Federation, FirstRun, small_models
+from strategies import make_strategy
+from tests.strategies.federation import Federation, FirstRun, anew, server_tools
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # the first test waits for the first run
 RUN = "1"
@@ -44,8 +44,7 @@ class Repeating(LocalGrid):
 
 def run(files: Federation, grid: LocalGrid) -> dict[str, tuple[str, str, float]]:
     """The answers of a run: texts, paths and scores."""
-    tools = ServerTools(files.settings)
-    tools.__dict__["models"] = small_models()
+    tools = server_tools(files)
     strategy = make_strategy(files.settings.strategy, files.settings, files.questions, tools)
     outcome = strategy.run(grid, RUN)
     assert outcome.traffic.missing == {}
@@ -63,6 +62,7 @@ def learnt(files: Federation) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
+@anew()
 def test_a_run_in_which_all_comes_twice_ends_as_another(system: str, first: FirstRun, tmp_path: Path) -> None:
     changes: dict[str, Plain] = {"strategy": system, "baselines": "", **SYSTEMS[system]}
     peace, repeated = (first.files.copy_to(tmp_path / name).with_changes(**changes) for name in ("one", "two"))

@@ -14,11 +14,10 @@ OAK = "# Oak Weir\n\nThe Oak Weir was built in 1777. The weir is 12 metres wide.
 
 
 @pytest.fixture
-def restored(tmp_path: Path) -> Rounds:
+def restored(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Rounds:
     """The device `bridges` put back to what it was before it shared what it had of the Iron Gate."""
-    rounds = Rounds.over(tmp_path)
+    rounds = Rounds.after_one(tmp_path_factory, tmp_path)
     store, privacy = rounds.store("bridges"), tmp_path / "home" / "privacy" / "bridges"
-    rounds.run()
     shutil.copytree(store, tmp_path / "store")
     shutil.copytree(privacy, tmp_path / "privacy")
     (rounds.documents("bridges") / "iron.md").write_text(IRON, encoding="utf-8")

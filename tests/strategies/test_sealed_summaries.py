@@ -16,8 +16,8 @@ from fedrag_flwr.records import OwnedRows, SealedSummaries, SummaryOverview, Sum
 from fedrag_flwr.settings import Plain
 from strategies import FedRag, ServerTools, SummaryRouting
 from tests.spoiling import spoilt
-from tests.strategies.federation import DEVICES, Federation, graphed, small_models
-from tests.strategies.test_private_routing import ASKED, CHANGES, FOREIGN, run, tampering, told
+from tests.strategies.federation import DEVICES, Federation, graphed, server_tools, tampering
+from tests.strategies.test_private_routing import ASKED, CHANGES, FOREIGN, run, told
 
 Rows = NDArray[np.float32]
 DOWNLOAD: dict[str, Plain] = {"exchange": "download"}
@@ -60,8 +60,7 @@ def test_homes_hold_and_choose_what_they_would_of_readable_summaries(files: Fede
 
 def test_ours_exchanges_them_too(files: Federation) -> None:
     changed = files.with_changes(strategy="fedrag", **SEALED)
-    tools = ServerTools(changed.settings)
-    tools.__dict__["models"] = small_models()
+    tools = server_tools(changed)
     strategy = FedRag(changed.settings, [FOREIGN], tools)
     strategy.run(changed.grid(), "1")
     tools.close()
@@ -119,8 +118,7 @@ def test_a_device_gives_and_takes_nothing_else(files: Federation) -> None:
 def test_a_device_may_insist(files: Federation) -> None:
     nodes = [{**node, "share-summaries": "sealed"} if n == 4 else node for n, node in enumerate(files.nodes)]
     changed = files.with_changes(**DOWNLOAD)
-    tools = ServerTools(changed.settings)
-    tools.__dict__["models"] = small_models()
+    tools = server_tools(changed)
     strategy = SummaryRouting(changed.settings, [FOREIGN], tools)
     strategy.run(changed.grid(nodes=nodes), "1")
     tools.close()
@@ -146,8 +144,7 @@ def test_a_device_s_exchange_keeps_its_summaries_from_whom_a_laxer_run_shows_the
 ) -> None:
     nodes = [{**node, "exchange": own} if n == 4 else node for n, node in enumerate(files.nodes)]
     changed = files.with_changes(exchange=run_s, graph__share=share)
-    tools = ServerTools(changed.settings)
-    tools.__dict__["models"] = small_models()
+    tools = server_tools(changed)
     strategy = SummaryRouting(changed.settings, [FOREIGN], tools)
     strategy.run(changed.grid(nodes=nodes), "1")
     tools.close()

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from flwr.app import Message
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import CipherError, FedragError
@@ -29,9 +28,9 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.retrieval.source_router import SourceRouter
 from fedrag_flwr.settings import Plain
-from strategies import ConfidentialBroadcast, FederatedRag, RagRoute, ServerTools
+from strategies import ConfidentialBroadcast, FederatedRag, RagRoute
 from tests.spoiling import spoilt
-from tests.strategies.federation import DEVICES, Federation, Tamper, graphed, small_models
+from tests.strategies.federation import DEVICES, Federation, Tamper, graphed, server_tools, tampering
 from tests.strategies.waiting import nothing_shows
 
 FOREIGN = Question("f7", "How high is Mount Cairl?", "bridges")
@@ -48,22 +47,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Federation:
 def run(
     kind: type[FederatedRag], files: Federation, *questions: Question, tamper: Tamper | None = None
 ) -> tuple[FederatedRag, list[bytes]]:
-    tools = ServerTools(files.settings)
-    tools.__dict__["models"] = small_models()
+    tools = server_tools(files)
     strategy = kind(files.settings, questions, tools)
     grid = files.grid(tamper)
     strategy.run(grid, "1")
     return strategy, grid.sent
-
-
-def tampering(kind: type[object], change: Callable[..., object]) -> Tamper:
-    def tamper(reply: Message) -> Message | None:
-        if wire.kind_of(reply.content) == kind.__name__:
-            record = wire.decode(reply.content, kind, run="1")
-            reply.content = wire.encode(change(record), run="1")
-        return reply
-
-    return tamper
 
 
 # --- rag-route --------------------------------------------------------------------------------------
@@ -114,8 +102,7 @@ def test_centroids_are_groups_and_another_s_are_refused(files: Federation, monke
 
 
 def test_counts_of_all_questions_are_told(files: Federation) -> None:
-    tools = ServerTools(files.settings)
-    tools.__dict__["models"] = small_models()
+    tools = server_tools(files)
     strategy = RagRoute(files.settings, (), tools)
     strategy.prepare(files.grid(), "1")
     for question in (FOREIGN, HOME):

@@ -15,7 +15,7 @@ from fedrag_flwr.models.base import Generator
 from fedrag_flwr.records import Answer, Evidence, EvidenceBatch, EvidenceUnit, Question, SummaryBatch, because
 from fedrag_flwr.settings import Plain
 from strategies import ServerTools, SummaryRouting
-from tests.strategies.federation import DEVICES, Federation, Tamper, graphed, small_models
+from tests.strategies.federation import DEVICES, Federation, Tamper, graphed, server_tools, small_models, tampering
 
 FOREIGN = Question("f7", "How high is Mount Cairl?", "bridges")
 HOME = Question("f1", "Who designed Tarn Bridge?", "bridges")
@@ -103,8 +103,7 @@ def test_summaries_travel_once(built: Federation) -> None:
 @pytest.mark.parametrize("exchange", ["plain", "download"])
 def test_counts_of_all_questions_are_told_and_whom_they_went_to_is_forgotten(built: Federation, exchange: str) -> None:
     files = mistrusting(built, exchange=exchange)
-    tools = ServerTools(files.settings)
-    tools.__dict__["models"] = small_models()
+    tools = server_tools(files)
     strategy = SummaryRouting(files.settings, (), tools)
     strategy.prepare(files.grid(), "1")
     for name in ("once", "again"):
@@ -133,18 +132,6 @@ def test_private_names_do_not_travel(built: Federation) -> None:
     _, sent = run(mistrusting(built, routing__answers_at="server"), climber)
     assert not any(b"Tveit" in data for data in sent)
     assert any(b"[PERSON]" in data for data in sent)
-
-
-def tampering(kind: type[object], change: object) -> Tamper:
-    """Replace what one device says in messages of a kind."""
-
-    def tamper(reply: Message) -> Message | None:
-        if wire.kind_of(reply.content) == kind.__name__:
-            record = wire.decode(reply.content, kind, run="1")
-            reply.content = wire.encode(change(record), run="1")  # type: ignore[operator]
-        return reply
-
-    return tamper
 
 
 def test_who_speaks_for_another_is_not_heard(built: Federation, tmp_path: Path) -> None:

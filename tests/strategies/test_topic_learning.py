@@ -26,7 +26,7 @@ from fedrag_flwr.settings import Settings
 from strategies import ServerTools, make_strategy, private_sums
 from strategies.overlay_walk import OverlayWalk
 from strategies.topic_learning import ROUNDS
-from tests.strategies.federation import Federation, Tamper, small_models
+from tests.strategies.federation import Federation, Tamper, server_tools, small_models
 
 # Nothing here exists; all names are this project's own.
 DEVICES = ("east", "north", "south")
@@ -86,8 +86,7 @@ def grid_of(files: Federation, tamper: Tamper | None = None) -> LocalGrid:
 
 
 def learn(files: Federation, tamper: Tamper | None = None, *questions: Question) -> tuple[OverlayWalk, list[bytes]]:
-    tools = ServerTools(files.settings)
-    tools.__dict__["models"] = small_models()
+    tools = server_tools(files)
     strategy = make_strategy(files.settings.strategy, files.settings, (), tools)
     assert isinstance(strategy, OverlayWalk)
     grid = grid_of(files, tamper)

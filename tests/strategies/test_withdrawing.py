@@ -9,17 +9,16 @@ from flwr.app import Message
 from flwr.common.serde import message_from_proto
 from flwr.proto.message_pb2 import Message as MessageProto
 
-from strategies import MemoryFusion, ServerTools, SummaryRouting
-from tests.strategies.federation import DEVICES, DOCUMENTS, SMALL_GRAPHS, small_models
+from strategies import MemoryFusion, SummaryRouting
+from tests.strategies.federation import DEVICES, DOCUMENTS, SMALL_GRAPHS, server_tools
 from tests.strategies.rounds import Rounds, Said
 
 NODE = 100 + DEVICES.index("bridges")
 
 
 @pytest.fixture
-def shared(tmp_path: Path) -> Rounds:
-    rounds = Rounds.over(tmp_path)
-    rounds.run()
+def shared(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Rounds:
+    rounds = Rounds.after_one(tmp_path_factory, tmp_path)
     assert rounds.at("harbours", "bridges")
     return rounds
 
@@ -93,8 +92,7 @@ def test_a_device_that_gave_no_sign_of_its_build_is_not_waited_for_again(shared:
         return None if (told.src_node_id, told.message_type) == (NODE, "train.build") else reply
 
     files = shared.files.with_changes(federation__round_timeout=15.0)
-    grid, tools = files.grid(silent), ServerTools(files.settings)
-    tools.__dict__["models"] = small_models()
+    grid, tools = files.grid(silent), server_tools(files)
     MemoryFusion(files.settings, [], tools).prepare(grid, "1")
     tools.close()
     sent = [message_from_proto(MessageProto.FromString(data)).metadata for data in grid.sent]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import Question
 from server_app.serving import Serving
-from strategies import ServerTools, make_strategy
-from tests.strategies.federation import Federation, Tamper, small_models
+from strategies import make_strategy
+from tests.strategies.federation import Federation, Tamper, server_tools
 
 
 class Clock:
@@ -24,8 +24,7 @@ class Clock:
 
 def serving(files: Federation, tamper: Tamper | None = None) -> tuple[Serving, LocalGrid]:
     """A run that looks for questions once it is started, and the grid that carries its messages."""
-    tools = ServerTools(files.settings)
-    tools.__dict__["models"] = small_models()
+    tools = server_tools(files)
     strategy = make_strategy(files.settings.strategy, files.settings, (), tools)
     strategy.patience = 0.0
     grid, clock = files.grid(tamper), Clock()

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import ModelMissingError
@@ -98,7 +98,6 @@ PARTS = [
 ]
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.one_of(st.sampled_from(PARTS), st.text(max_size=10)), max_size=12))
 def test_spans_sentences_and_text_agree(pipeline: SpacyPipeline, parts: list[str]) -> None:
     for parsed in parse(pipeline, " ".join(parts)):

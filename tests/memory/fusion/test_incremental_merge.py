@@ -99,7 +99,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(steps)
 def test_after_each_change_the_bank_is_as_if_fused_from_scratch(drawn: list[Step]) -> None:
     devices = Devices()

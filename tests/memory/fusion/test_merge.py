@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.memory.fusion.merge import (
@@ -194,7 +194,6 @@ statements = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(statements)
 def test_every_statement_within_the_quota_survives_with_its_owner(drawn: list[tuple[str, str, str]]) -> None:
     items = [item(n, origin, answer=answer, near=near) for n, (origin, answer, near) in enumerate(drawn)]
@@ -210,7 +209,6 @@ def test_every_statement_within_the_quota_survives_with_its_owner(drawn: list[tu
             assert len(asked) <= RULES.quota
 
 
-@settings(max_examples=30, deadline=None)
 @given(statements)
 def test_the_order_of_arrival_changes_nothing(drawn: list[tuple[str, str, str]]) -> None:
     items = [item(n, origin, answer=answer, near=near) for n, (origin, answer, near) in enumerate(drawn)]

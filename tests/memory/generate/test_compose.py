@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.memory.generate.compose import Composed, Composite, compose
@@ -211,7 +211,6 @@ NAMES = ["Cassini", "Titan", "Pluto", "Voyager 1", "Clyde Tombaugh", "Saturn V"]
     ),
     st.integers(0, 3),
 )
-@settings(max_examples=80, deadline=None)
 def test_a_composite_never_says_its_bridge_or_answer(rows: list[tuple[str, str, str]], limit: int) -> None:
     items = [item(n, shape.format(name), answer, origin=f"d{n}") for n, (shape, name, answer) in enumerate(rows)]
     made = composed(*items, limit_per_item=limit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.memory.generate.candidates import Candidate
@@ -168,7 +168,6 @@ TEXTS = st.lists(
 
 
 @given(TEXTS)
-@settings(max_examples=30, deadline=None)
 def test_every_answer_stands_in_its_support(sentences: Sequence[str]) -> None:
     parsed = parse("Tarn Bridge", " ".join(sentences))
     texts = {one.id: f"Tarn Bridge. {one.text}" for part in parsed for one in part.passage.sentences}

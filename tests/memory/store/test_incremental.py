@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.memory import Change, NewDocument
@@ -66,7 +66,6 @@ def draw_edges(data: st.DataObject, units: list[str]) -> tuple[Hyperedge, ...]:
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
 def test_any_sequence_equals_a_fresh_store(data: st.DataObject) -> None:
     model = Model()
     with tempfile.TemporaryDirectory() as directory, open_store(Path(directory) / "device") as store:
@@ -127,7 +126,6 @@ def test_any_sequence_equals_a_fresh_store(data: st.DataObject) -> None:
     retracted=st.lists(st.integers(0, 3), max_size=3),
     limit=st.integers(0, 4),
 )
-@settings(max_examples=30, deadline=None)
 def test_the_same_delta_again_changes_nothing(
     first: list[tuple[int, str, int]], second: list[tuple[int, str, int]], retracted: list[int], limit: int
 ) -> None:
