@@ -296,7 +296,9 @@ def test_an_answer_that_was_given_again_can_be_called_bad(fresh: Federation) -> 
     assert walked.answers["walks"].path != "cache"
 
 
-@pytest.mark.parametrize("changes", [{"strategy": "topic-walk"}, {"baselines": "topic-walk"}, {"inference__words": 2}])
+@pytest.mark.parametrize(
+    "changes", [{"strategy": "topic-walk"}, {"baselines": "topic-walk"}, {"inference__passages": 1}]
+)
 def test_answers_that_were_made_otherwise_are_not_given_again(fresh: Federation, changes: dict[str, Plain]) -> None:
     files = fresh.with_changes(overlay__cache_similarity=0.95)
     run(files, FOREIGN)
