@@ -116,7 +116,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.timeout(60)  # an hour, where a reader takes squares of these lengths
+@pytest.mark.timeout(240)  # an hour, where a reader takes squares of these lengths
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_file_takes_linear_time(tmp_path: Path, name: str) -> None:
     _write(tmp_path, name, HOSTILE[name])
