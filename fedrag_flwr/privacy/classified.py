@@ -14,6 +14,7 @@ from fedrag_flwr.privacy.word_lists import GIVEN_NAMES, PARTICLES, STOP_WORDS, T
 RULE, SURE = "classifier", "classifier-sure"
 _LEAST_SURE = 0.8  # chance of each word of a name that is also looked for elsewhere
 _LEAST, _LEAST_ALONE = 0.2, 0.5  # chance of the likeliest word of a name, and of a name of one word
+_LEAST_AGREED = 0.02  # of each word of a name that the parser finds, too
 _LEAST_FIRST = 0.8  # of a name of one word where any word has a capital
 _LEAST_BESIDE, _LEAST_UNCASED = 0.15, 0.6  # of a word beside the likeliest; where no capital tells it from others
 _LEAST_CAPITALS = 0.9  # of a name in capitals within a text that is not: most words in capitals are abbreviations
@@ -78,6 +79,15 @@ def find_numbers(text: str, types: frozenset[str]) -> Iterator[Span]:
         kind = "PHONE" if phone >= number else "ID"
         if phone + number >= _LEAST_NUMBER and kind in types:
             yield Span(*match.span(), kind, RULE)
+
+
+def is_agreed(text: str, name: str) -> bool:
+    """Whether the classifier does not rule out any word of a name of several, which the parser takes for a person's."""
+    start = text.find(name)
+    if " " not in name or start < 0 or names_something_else(text, start, start + len(name)):
+        return False
+    words = [word for word in _words(text, marks(text).name) if start <= word.start < start + len(name)]
+    return bool(words) and all(word.chance >= _LEAST_AGREED for word in words)
 
 
 def names_something_else(text: str, start: int, end: int) -> bool:

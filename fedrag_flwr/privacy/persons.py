@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from fedrag_flwr.privacy.classified import find_names, names_something_else
+from fedrag_flwr.privacy.classified import find_names, is_agreed, names_something_else
 from fedrag_flwr.privacy.normalise import clean, normal_name, probe
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.replacement import PLACEHOLDER
@@ -169,7 +169,7 @@ class Found:
 
 def find_entities(bundles: Sequence[Bundle], pipeline: Pipeline, types: frozenset[str]) -> list[list[Found]]:
     """Find the surface forms of the wanted types in each bundle: known spans, persons, typed facts of the others."""
-    typed = _typed(bundles, pipeline, types - {PERSON})
+    typed = _typed(bundles, pipeline, types)
     found = []
     for bundle in bundles:
         texts, beside = [_apart(text) for text in bundle.prose], [_apart(text) for text in bundle.beside]
@@ -197,9 +197,14 @@ def _typed(bundles: Sequence[Bundle], pipeline: Pipeline, types: frozenset[str])
     texts = list(dict.fromkeys(text for bundle in bundles for text in _read_together(bundle) if text))
     if not types or not texts:
         return {}
+    read = zip(texts, pipeline.facts([in_mixed_case(text) for text in texts]), strict=True)
     return {
-        text: [Found(fact.text, fact.type, "recogniser") for fact in facts if fact.type in types]
-        for text, facts in zip(texts, pipeline.facts([in_mixed_case(text) for text in texts]), strict=True)
+        text: [
+            Found(fact.text, fact.type, "recogniser")
+            for fact in facts
+            if fact.type in types and (fact.type != PERSON or is_agreed(text, fact.text))
+        ]
+        for text, facts in read
     }
 
 
