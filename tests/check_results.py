@@ -25,4 +25,5 @@ def check(folder: Path) -> list[str]:
 
 if __name__ == "__main__":
     runs = sorted(Path(sys.argv[1]).glob(f"*/{SUMMARY}"), key=lambda path: path.stat().st_mtime)
-    sys.exit("\n".join(check(runs[-1].parent) if runs else ["there are no results"]))  # status 0 where all is well
+    problems = check(runs[-1].parent) if runs else ["there are no results"]
+    sys.exit("\n".join(problems) or 0)
