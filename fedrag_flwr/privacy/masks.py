@@ -152,14 +152,18 @@ class TypeMasking:
         wanted = self._types & frozenset(IDENTIFIER_TYPES + OPTIONAL_TYPES)
         masks = {form.text: identifier_mask(form.text, form.type, form.rule) for form in numbers}
         folded = [probe(text) for text in (*bundle.prose, *bundle.anchors)]
-        known = [Span(0, len(fact.text), fact.type, "known") for fact in bundle.known]
-        found = [(text, span) for text in folded for span in find_identifiers(text, wanted)]
-        found += [(fact.text, span) for fact, span in zip(bundle.known, known, strict=True) if fact.type in wanted]
-        found += [(text, span) for text in folded for span in find_numbers(text, wanted)]
-        for text, span in found:
-            surface = text[span.start : span.end]
-            masks.setdefault(surface, identifier_mask(surface, span.type, span.rule))
+        told = [
+            *(_told(text, span) for text in folded for span in find_identifiers(text, wanted)),
+            *(Found(fact.text, fact.type, "known") for fact in bundle.known if fact.type in wanted),
+            *(_told(text, span) for text in folded for span in find_numbers(text, wanted)),
+        ]
+        for form in told:
+            masks.setdefault(form.text, identifier_mask(form.text, form.type, form.rule))
         return list(masks.values())
+
+
+def _told(text: str, span: Span) -> Found:
+    return Found(text[span.start : span.end], span.type, span.rule)
 
 
 def entity_masks(form: Found) -> list[Replacement]:

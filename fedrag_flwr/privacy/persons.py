@@ -28,8 +28,6 @@ NAME = r"(?-i:[A-ZÀ-ÖØ-ÞĀ-Ž])[^\W\d_]*(?:['’-][^\W\d_]+)*"
 TOKEN = re.compile(rf"{WORD}\.?")
 _NAME_TOKEN = re.compile(NAME)
 _INITIAL = re.compile(r"(?:[A-Z]\.){1,3}|[A-Z]")
-
-
 BY_GIVEN_NAME = "given-name"  # the rules
 _FAMILY_FIRST = "family-first"  # "Lopez, Maria" and "LOPEZ Maria"
 _TOLD_AFTER = re.compile(

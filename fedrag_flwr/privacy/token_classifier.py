@@ -6,6 +6,7 @@ The weights are *Rampart* of National Design Studio (CC BY 4.0), 15 MB in ONNX. 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ _NAME = slice(1, 5)  # the labels of given names and surnames
 _PHONE = slice(7, 9)
 _NUMBER = slice(11, 23)  # tax, bank, routing, government, passport and licence numbers
 _WINDOW, _OVERLAP = 480, 64  # characters; in longer windows it finds fewer numbers
+_MOST_TOKENS = 512  # that the model reads at once
 _KEPT = 4_096
 _SPACE = re.compile(r"\s")
 
@@ -48,8 +50,8 @@ def marks(text: str) -> Marks:
         The weights are not here and cannot be fetched.
     """
     found = np.zeros((3, len(text)), dtype=np.float32)
-    for start, end in _windows(text):
-        encoding, chances = _classified(text[start:end])
+    for start, encoding in _read(text):
+        chances = _classified(encoding)
         for (first, last), of_token in zip(encoding.offsets, chances, strict=True):
             place = slice(start + first, start + last)
             told = [of_token[labels].sum() for labels in (_NAME, _PHONE, _NUMBER)]
@@ -57,20 +59,30 @@ def marks(text: str) -> Marks:
     return Marks(*found)
 
 
-def _windows(text: str) -> list[tuple[int, int]]:
-    """Parts of a text that overlap, each from the beginning of a word."""
-    parts, start = [], 0
+def _read(text: str) -> Iterator[tuple[int, Encoding]]:
+    """The tokens of parts of a text that overlap, each from the beginning of a word, and where the parts begin."""
+    start = 0
     while start + _WINDOW < len(text):
+        yield from _tokens(text, start, start + _WINDOW)
         space = _SPACE.search(text, start + _WINDOW - _OVERLAP, start + _WINDOW)
-        parts.append((start, start + _WINDOW))
         start = space.end() if space else start + _WINDOW - _OVERLAP
-    return [*parts, (start, len(text))]
+    yield from _tokens(text, start, len(text))
 
 
-def _classified(text: str) -> tuple[Encoding, Chances]:
-    """The tokens of a text, and their chances of each label, shape (tokens, labels)."""
-    session, tokenizer = _model()
-    encoding = tokenizer.encode(text)
+def _tokens(text: str, start: int, end: int) -> Iterator[tuple[int, Encoding]]:
+    """The tokens of a part; in scripts of which a character is several tokens, of its halves."""
+    encoding = _model()[1].encode(text[start:end])
+    if len(encoding.ids) <= _MOST_TOKENS:
+        yield start, encoding
+        return
+    middle, overlap = (start + end) // 2, min(_OVERLAP, (end - start) // 4)
+    yield from _tokens(text, start, middle + overlap // 2)
+    yield from _tokens(text, middle - overlap // 2, end)
+
+
+def _classified(encoding: Encoding) -> Chances:
+    """The chances of each label for each token, shape (tokens, labels)."""
+    session, _ = _model()
     fed = {
         "input_ids": encoding.ids,
         "attention_mask": encoding.attention_mask,
@@ -79,7 +91,7 @@ def _classified(text: str) -> tuple[Encoding, Chances]:
     names = {one.name for one in session.get_inputs()}
     [logits] = session.run(None, {name: np.array([ids]) for name, ids in fed.items() if name in names})
     weights = np.exp(logits[0] - logits[0].max(axis=-1, keepdims=True))
-    return encoding, weights / weights.sum(axis=-1, keepdims=True)
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
 @cache
@@ -91,6 +103,6 @@ def _model() -> tuple[Any, Any]:
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(str(resolve(PERSONAL_DATA)), options, providers=["CPUExecutionProvider"])
     tokenizer = Tokenizer.from_file(str(resolve(PERSONAL_DATA_TOKENS)))
-    tokenizer.enable_truncation(512)
+    tokenizer.no_truncation()
     tokenizer.no_padding()
     return session, tokenizer

@@ -70,15 +70,10 @@ bench.add_typer(
 
 
 @bench.command("list")
-def list_benchmarks(
-    only_names: Annotated[bool, typer.Option("--names", help="Only the names of the benchmarks, a line each.")] = False,
-) -> None:
+def list_benchmarks() -> None:
     """Name every benchmark and fit with the question that it answers, and what each paper's name runs."""
     from simulations.bench import frame
 
-    if only_names:
-        out.print("\n".join(frame.known(frame.BENCHMARKS)), highlight=False)
-        return
     for package, heading in ((frame.BENCHMARKS, "fedrag bench NAME"), (frame.FITS, "fedrag bench fit NAME")):
         out.print(heading, style="bold")
         for name, question in frame.known(package).items():

@@ -6,6 +6,8 @@ project's home, are the first stages' rankings and the tuples; the rest takes mi
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -130,14 +132,20 @@ def ranked_questions(
     file = RowFile(fedrag_home() / "benchmarks" / "candidates" / f"{DATASETS[dataset]}-{split}.jsonl", made_by)
     known = {found.id: found for found in map(_Row.of, file.rows())}
     rows = list(rows_of(data / f"{DATASETS[dataset]}.jsonl.gz", split, limit))
-    missing = [row for row in rows if row["id"] not in known]
+    missing = [row for row in rows if _key(row) not in known]
     reader = _Reader()
     for start in range(0, len(missing), _BLOCK):
         found = [reader.read(row) for row in missing[start : start + _BLOCK]]
         file.add(*map(asdict, found))
         known |= {one.id: one for one in found}
         tell(f"{dataset} {split}: {start + len(found)} of {len(missing)} rows read")
-    return [_ranked(row, known[row["id"]]) for row in rows]
+    return [_ranked(row, known[_key(row)]) for row in rows]
+
+
+def _key(row: dict[str, Any]) -> str:
+    """By what a row is kept: its id, and what its paragraphs say."""
+    told = json.dumps([(one["title"], one["text"]) for one in row["paragraphs"]])
+    return f"{row['id']} {hashlib.sha256(told.encode()).hexdigest()[:16]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +181,7 @@ class _Reader:
         }
         text = row["question"].strip()
         tuples = extracted(passages, self._pipeline, self._extractor)
-        return _Row(row["id"], {name: one.rank(text, len(passages)) for name, one in sources.items()}, tuples)
+        return _Row(_key(row), {name: one.rank(text, len(passages)) for name, one in sources.items()}, tuples)
 
 
 def passages_of(row: dict[str, Any]) -> list[Passage]:

@@ -47,8 +47,6 @@ def test_every_benchmark_and_fit_asks_a_question_in_its_first_line() -> None:
     code, told = bench("list")
     assert code == 0
     assert all(name in told for name in (*known(BENCHMARKS), *known(FITS), *PAPERS))
-    code, told = bench("list", "--names")
-    assert told.split() == list(known(BENCHMARKS))
 
 
 def test_all_benchmarks_of_a_paper_exist() -> None:
