@@ -23,6 +23,7 @@ from fedrag_flwr.answering.passages import WHOLE_WORDS, EvidenceStore, PassageOr
 from fedrag_flwr.answering.quote import best_quote, is_open
 from fedrag_flwr.answering.read import Draft, Reader
 from fedrag_flwr.answering.recall import Recall, Recalled
+from fedrag_flwr.answering.steps import FIRST_STEP, first_question, name_in
 from fedrag_flwr.answering.windows import RankedText
 from fedrag_flwr.errors import PromptError
 from fedrag_flwr.memory.fusion.merge import references
@@ -58,8 +59,9 @@ class Limits:
     ----------
     passages
         Home's first ones, which are read whole.
-    quotes
-        Whether open questions are answered by a quote, without the model.
+    english
+        Whether the rules for English are used: open questions are answered by a quote, without the model; a question
+        that tells a thing by another's name is read in two steps.
     top_k
         Memories whose owners are asked.
     abstain_below
@@ -69,7 +71,7 @@ class Limits:
     """
 
     passages: int
-    quotes: bool
+    english: bool
     top_k: int
     abstain_below: float
     ask_below: float
@@ -296,13 +298,37 @@ class Engine:
         That is the first passages whole; with what others gave, windows within a budget.
         """
         stem, options = without_options(asked.text)
-        if self.limits.quotes and not options and is_open(asked.text):
+        if self.limits.english and not options and is_open(asked.text):
             return self._quoted(asked, ranked, heard)
         if any(one.origin != self.evidence_store.device for one in ranked):
             units = windows(stem, ranked, WHOLE_WORDS)
+        elif self.limits.english and not options and (judged := self._in_steps(asked, heard)) is not None:
+            return judged
         else:
             units = whole(ranked[: self.limits.passages])
         return judged_over(asked.text, asked.analysis, units, self.reader, self.judge, heard)
+
+    def _in_steps(self, asked: Asked, heard: Heard | None) -> Judged | None:
+        """What is read in two steps; None for another question, and where a step finds nothing."""
+        inner = asked.analysis.inner
+        if inner is None:
+            return None
+        first = self._step(first_question(inner))
+        name = name_in(first.draft.text, asked.text, first.units)
+        if not name or first.confidence < FIRST_STEP:
+            return None
+        second = self._step(inner.named(name), heard, first.confidence)
+        if not second.draft.text:
+            return None
+        last = {(unit.origin, unit.id) for unit in second.units}
+        units = [*second.units, *(unit for unit in first.units if (unit.origin, unit.id) not in last)]
+        return replace(second, units=units).costing(first, second)
+
+    def _step(self, question: str, heard: Heard | None = None, first: float = 1.0) -> Judged:
+        asked = self.asked(question)
+        ranked = self.evidence_store.ranked(asked.text, asked.vector, self.order)
+        units = whole(ranked[: max(self.limits.passages // 2, 1)])
+        return judged_over(asked.text, asked.analysis, units, self.reader, self.judge, heard, first)
 
     def _quoted(self, asked: Asked, ranked: Sequence[RankedText], heard: Heard | None) -> Judged:
         """What the documents say, in their own words."""

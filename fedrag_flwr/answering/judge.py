@@ -32,7 +32,7 @@ from fedrag_flwr.text.words import told_words
 SHIPPED = Path(__file__).with_name("confidence.json")
 READ_FEATURES = (
     *("log-probability", "least", "unknown", "names told", "asked told", "best told"),
-    *("wrong kind", "sentences", "quoted"),
+    *("borne", "told beside", "wrong kind", "sentences", "quoted", "first step"),
 )
 RECALL_FEATURES = ("score", "similarity", "relation")
 MOST_SOURCES = 64  # of an answer
@@ -103,6 +103,7 @@ def judged_over(
     reader: Reader,
     judge: Judge | None = None,
     heard: Heard | None = None,
+    first: float = 1.0,
 ) -> Judged:
     """What the model answers over units, with its confidence; nothing where there are none.
 
@@ -118,6 +119,8 @@ def judged_over(
         Gives confidence; None: the shipped one.
     heard
         Is told what the model writes, as `Reader.read` tells it.
+    first
+        The confidence of a first step that the question comes from.
     """
     if not units:
         return Judged(Draft(""), (), 0.0)
@@ -128,7 +131,7 @@ def judged_over(
         return Judged(draft, units, 0.0)
     if options:
         return Judged(draft, units, math.exp(draft.logprob) if math.isfinite(draft.logprob) else 1 / len(options))
-    return weighed(question, analysis, draft, units, judge)
+    return weighed(question, analysis, draft, units, judge, first)
 
 
 def weighed(
@@ -137,9 +140,10 @@ def weighed(
     draft: Draft,
     units: Sequence[EvidenceUnit],
     judge: Judge,
+    first: float = 1.0,
 ) -> Judged:
-    """A draft with its confidence."""
-    features = read_features(question, analysis, draft, units)
+    """A draft with its confidence; `first` is that of a first step that the question comes from."""
+    features = read_features(question, analysis, draft, units, first)
     return Judged(draft, units, judge.of_draft(features), features)
 
 
@@ -199,6 +203,7 @@ def read_features(
     analysis: QuestionAnalysis,
     draft: Draft,
     units: Sequence[EvidenceUnit],
+    first: float = 1.0,
 ) -> tuple[float, ...]:
     """What is known of an answer over units, in the order of `READ_FEATURES`."""
     texts = [under_title(unit.title, unit.text) for unit in units]
@@ -212,10 +217,26 @@ def read_features(
         len(names & {form for text in texts for form in forms(text)}) / len(names) if names else 1.0,
         len(asked & told) / max(len(asked), 1),
         best,
+        *_bearing(asked, content_words(draft.text) - asked, units),
         float(_wrong_kind(analysis, draft.text)),
         float(len(draft.text.split()) > LONG),
         float(draft.quoted),
+        1.0 - first,
     )
+
+
+def _bearing(asked: frozenset[str], added: frozenset[str], units: Sequence[EvidenceUnit]) -> tuple[float, float]:
+    """Of the sentence that tells most of what an answer adds to its question: the share that it tells, and the share of
+    the question's words that it tells together with its title and the sentences beside it.
+    """
+    found = (0.0, 0.0)
+    for unit in units:
+        title, told = content_words(unit.title), [content_words(one) for one in sentences_of(unit.text)]
+        for place, words in enumerate(told):
+            near = title.union(*told[max(place - 1, 0) : place + 2])
+            borne = len(added & words) / len(added) if added else 1.0
+            found = max(found, (borne, len(asked & near) / max(len(asked), 1)))
+    return found
 
 
 def _bounded(logprob: float, least: float, untold: float) -> float:

@@ -108,7 +108,7 @@ class Engines:
         )
         limits = Limits(
             inference.passages,
-            inference.quotes,
+            inference.english,
             TOP_K,
             inference.abstain_below,
             inference.ask_below,

@@ -14,6 +14,8 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
+from fedrag_flwr.models.processor import has_instructions, processor_name
+
 _PACKAGE = Path(__file__).parents[1]
 _ROOMS = (_PACKAGE.name, "strategies", "client_app", "server_app", "simulations")  # beside each other, all or the first
 
@@ -167,20 +169,8 @@ def _machine(load: float | None) -> dict[str, str | int | float]:
         machine[_THREADS.casefold()] = threads
     if hasattr(os, "sysconf") and {"SC_PAGE_SIZE", "SC_PHYS_PAGES"} <= os.sysconf_names.keys():
         machine["memory_gb"] = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1)
-    return machine | _processor(Path("/proc/cpuinfo"))
-
-
-def _processor(told: Path) -> dict[str, str]:
-    """The processor's name and instructions, where the system tells them."""
-    if not told.is_file():
-        return {}
-    lines = (line.partition(":") for line in told.read_text(encoding="utf-8", errors="replace").splitlines())
-    fields = {name.strip().casefold(): value.strip() for name, _, value in lines}
-    has = fields.get("flags", fields.get("features", "")).split()
-    return {
-        "processor": fields.get("model name", ""),
-        "instructions": ", ".join(name for name in _INSTRUCTIONS if name in has),
-    }
+    has = ", ".join(name for name in _INSTRUCTIONS if has_instructions(name))
+    return machine | {"processor": processor_name(), "instructions": has}
 
 
 def _publishable(value: object, key: str) -> object:

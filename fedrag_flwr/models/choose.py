@@ -10,7 +10,6 @@ import json
 import logging
 import math
 import os
-import platform
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -23,6 +22,7 @@ from fedrag_flwr.errors import ModelError
 from fedrag_flwr.files import replace_file
 from fedrag_flwr.models.files import at_hand, cache_root, pull
 from fedrag_flwr.models.llama import instructions
+from fedrag_flwr.models.processor import has_instructions, processor_name
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR, GENERATORS, REGISTRY, ModelFile, known
 from fedrag_flwr.records import Progress, silent
 
@@ -114,7 +114,7 @@ def form_for_machine(name: str, progress: Progress = silent) -> str:
         pull(copy.name, progress)
         return 0.0
 
-    trial = kept(f"{copy.sha256[:12]} {_processor_name()}", memory_needed(copy), write)
+    trial = kept(f"{copy.sha256[:12]} {processor_name()}", memory_needed(copy), write)
     return copy.name if trial.fits and trial.seconds < math.inf else name
 
 
@@ -137,7 +137,7 @@ def free_memory() -> int:
 @cache
 def has_tiles() -> bool:
     """Whether the processor has matrix tiles (AMX), and llama.cpp's code for it uses them."""
-    if "amx_int8" not in _processor().get("flags", "").split():  # llama.cpp takes a moment to load
+    if not has_instructions("amx_int8"):  # llama.cpp takes a moment to load
         return False
     try:
         return "AMX_INT8" in instructions().split(", ")
@@ -178,7 +178,7 @@ def _tried(name: str, threads: int, gpu_layers: int) -> Trial:
                 engine.step(tokens[:1], [position], [0])
             return time.perf_counter() - start
 
-    key = f"{model.sha256[:12]} {_processor_name()} threads={threads} gpu={gpu_layers}"
+    key = f"{model.sha256[:12]} {processor_name()} threads={threads} gpu={gpu_layers}"
     return kept(key, memory_needed(model), measure)
 
 
@@ -218,18 +218,3 @@ def _read(path: Path) -> dict[str, Trial]:
         return {key: Trial(**fields) for key, fields in json.loads(path.read_text(encoding="utf-8")).items()}
     except (OSError, ValueError, TypeError, AttributeError):  # absent, or not ours: everything is tried anew
         return {}
-
-
-def _processor_name() -> str:
-    return _processor().get("model name") or platform.processor() or platform.machine()
-
-
-@cache
-def _processor() -> dict[str, str]:
-    """What Linux tells of the first processor."""
-    try:
-        first, _, _ = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").partition("\n\n")
-    except OSError:
-        return {}
-    fields = (line.partition(":") for line in first.splitlines())
-    return {name.strip(): value.strip() for name, _, value in fields}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,6 +15,7 @@ from fedrag_flwr.errors import ModelError, ModelMissingError
 from fedrag_flwr.models.base import TokenEncoder
 from fedrag_flwr.models.chat import Turns
 from fedrag_flwr.models.files import files_sha256, resolve
+from fedrag_flwr.models.processor import has_instructions
 from fedrag_flwr.models.registry import DEFAULT_ENCODER, name_of
 
 if TYPE_CHECKING:
@@ -96,7 +98,7 @@ class SentenceEncoder:
         tokens = self._in_turns(
             texts, lambda batch: model.encode(batch, show_progress_bar=False, output_value="token_embeddings")
         )
-        return [unit_rows(np.asarray(rows.cpu(), dtype=np.float32)) for rows in tokens]
+        return [unit_rows(rows.float().cpu().numpy()) for rows in tokens]
 
     def _in_turns(self, texts: Sequence[str], encode: Callable[[list[str]], Sequence[T]]) -> list[T]:
         """Encode batch by batch, the longest texts first; who else asks meanwhile waits for one batch, not for all."""
@@ -105,8 +107,15 @@ class SentenceEncoder:
         for first in range(0, len(order), _BATCH):
             rows = order[first : first + _BATCH].tolist()
             with self._turns:
-                made.update(zip(rows, encode([texts[row] for row in rows]), strict=True))
+                made.update(zip(rows, self._apart(encode, [texts[row] for row in rows]), strict=True))
         return [made[row] for row in range(len(texts))]
+
+    def _apart(self, encode: Callable[[list[str]], Sequence[T]], texts: list[str]) -> Sequence[T]:
+        """Encode in a thread of its own where matrix tiles are used: llama.cpp sets them up once for each thread."""
+        if not has_tiles():
+            return encode(texts)
+        with ThreadPoolExecutor(1) as own:
+            return own.submit(encode, texts).result()
 
     def _loaded(self) -> SentenceTransformer:
         with self._turns:
@@ -131,7 +140,14 @@ class SentenceEncoder:
             raise ModelError(
                 f"the encoder cannot be loaded ({type(error).__name__})", where=self._path.name, fix="verify its files"
             ) from error
+        if has_tiles():
+            model = model.to(torch.bfloat16)  # three times as fast; cosines to the full vectors are over 0.9999
         return model.eval()
+
+
+def has_tiles() -> bool:
+    """Whether the processor multiplies 16-bit floats in matrix tiles (AMX)."""
+    return has_instructions("amx_tile", "amx_bf16")
 
 
 def weights_id(folder: Path) -> str:

@@ -47,7 +47,7 @@ SYSTEMS: Mapping[str, tuple[Ask, Mapping[str, Plain]]] = {
     "engine": (lambda engine, question: engine.at_home(question), {}),
     "memory-only": (lambda engine, question: engine.at_home(question, reading=False), {}),
     "no-memory": (lambda engine, question: engine.at_home(question, memory=False), {}),
-    "no-quotes": (lambda engine, question: engine.at_home(question), {"inference.quotes": False}),
+    "no-rules": (lambda engine, question: engine.at_home(question), {"inference.english": False}),
     "answer-always": (lambda engine, question: engine.at_home(question), {"inference.abstain-below": 0.0}),
 }
 
