@@ -23,7 +23,7 @@ from fedrag_flwr.answering.passages import WHOLE_WORDS, EvidenceStore, PassageOr
 from fedrag_flwr.answering.quote import best_quote, is_open
 from fedrag_flwr.answering.read import Draft, Reader
 from fedrag_flwr.answering.recall import Recall, Recalled
-from fedrag_flwr.answering.steps import FIRST_STEP, first_question, name_in
+from fedrag_flwr.answering.steps import FIRST_STEP, SECOND_STEP, first_question, name_in
 from fedrag_flwr.answering.windows import RankedText
 from fedrag_flwr.errors import PromptError
 from fedrag_flwr.memory.fusion.merge import references
@@ -43,10 +43,11 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.retrieval import Retriever
 from fedrag_flwr.retrieval.base import shortened
-from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+from fedrag_flwr.text.base import Description, Pipeline, QuestionAnalysis
 from fedrag_flwr.text.options import without_options
 
 _MOST_WANTS = 64
+_STEPS = 2  # of a question that tells a thing by another's name
 _MOST_LOOKS = 64  # each holds some 150 kB, the sentences of ten passages
 Near = Callable[[Vector], Sequence[str]]
 
@@ -302,33 +303,36 @@ class Engine:
             return self._quoted(asked, ranked, heard)
         if any(one.origin != self.evidence_store.device for one in ranked):
             units = windows(stem, ranked, WHOLE_WORDS)
-        elif self.limits.english and not options and (judged := self._in_steps(asked, heard)) is not None:
-            return judged
-        else:
-            units = whole(ranked[: self.limits.passages])
-        return judged_over(asked.text, asked.analysis, units, self.reader, self.judge, heard)
+            return judged_over(asked.text, asked.analysis, units, self.reader, self.judge, heard)
+        inner = asked.analysis.inner if self.limits.english and not options else None
+        steps = self._steps(asked.text, inner) if inner is not None else []
+        if len(steps) == _STEPS and steps[-1].confidence >= SECOND_STEP:
+            if heard is not None:
+                heard(steps[-1].draft.text)
+            return steps[-1].costing(*steps)
+        units = whole(ranked[: self.limits.passages])
+        read = judged_over(asked.text, asked.analysis, units, self.reader, self.judge, heard)
+        return read.costing(*steps, read)
 
-    def _in_steps(self, asked: Asked, heard: Heard | None) -> Judged | None:
-        """What is read in two steps; None for another question, and where a step finds nothing."""
-        inner = asked.analysis.inner
-        if inner is None:
-            return None
+    def _steps(self, question: str, inner: Description) -> list[Judged]:
+        """What is read in the steps of a question that tells a thing by another's name; the second one if it is known.
+
+        The evidence of the second holds that of the first, too.
+        """
         first = self._step(first_question(inner))
-        name = name_in(first.draft.text, asked.text, first.units)
+        name = name_in(first.draft.text, question, first.units)
         if not name or first.confidence < FIRST_STEP:
-            return None
-        second = self._step(inner.named(name), heard, first.confidence)
-        if not second.draft.text:
-            return None
+            return [first]
+        second = self._step(inner.named(name), first.confidence)
         last = {(unit.origin, unit.id) for unit in second.units}
-        units = [*second.units, *(unit for unit in first.units if (unit.origin, unit.id) not in last)]
-        return replace(second, units=units).costing(first, second)
+        others = [unit for unit in first.units if (unit.origin, unit.id) not in last]
+        return [first, replace(second, units=[*second.units, *others])]
 
-    def _step(self, question: str, heard: Heard | None = None, first: float = 1.0) -> Judged:
+    def _step(self, question: str, first: float = 1.0) -> Judged:
         asked = self.asked(question)
         ranked = self.evidence_store.ranked(asked.text, asked.vector, self.order)
-        units = whole(ranked[: max(self.limits.passages // 2, 1)])
-        return judged_over(asked.text, asked.analysis, units, self.reader, self.judge, heard, first)
+        units = whole(ranked[: max(self.limits.passages // _STEPS, 1)])
+        return judged_over(asked.text, asked.analysis, units, self.reader, self.judge, first=first)
 
     def _quoted(self, asked: Asked, ranked: Sequence[RankedText], heard: Heard | None) -> Judged:
         """What the documents say, in their own words."""

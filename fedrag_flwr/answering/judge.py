@@ -32,7 +32,7 @@ from fedrag_flwr.text.words import told_words
 SHIPPED = Path(__file__).with_name("confidence.json")
 READ_FEATURES = (
     *("log-probability", "least", "unknown", "names told", "asked told", "best told"),
-    *("borne", "told beside", "wrong kind", "sentences", "quoted", "first step"),
+    *("wrong kind", "sentences", "quoted", "first step"),
 )
 RECALL_FEATURES = ("score", "similarity", "relation")
 MOST_SOURCES = 64  # of an answer
@@ -217,26 +217,11 @@ def read_features(
         len(names & {form for text in texts for form in forms(text)}) / len(names) if names else 1.0,
         len(asked & told) / max(len(asked), 1),
         best,
-        *_bearing(asked, content_words(draft.text) - asked, units),
         float(_wrong_kind(analysis, draft.text)),
         float(len(draft.text.split()) > LONG),
         float(draft.quoted),
         1.0 - first,
     )
-
-
-def _bearing(asked: frozenset[str], added: frozenset[str], units: Sequence[EvidenceUnit]) -> tuple[float, float]:
-    """Of the sentence that tells most of what an answer adds to its question: the share that it tells, and the share of
-    the question's words that it tells together with its title and the sentences beside it.
-    """
-    found = (0.0, 0.0)
-    for unit in units:
-        title, told = content_words(unit.title), [content_words(one) for one in sentences_of(unit.text)]
-        for place, words in enumerate(told):
-            near = title.union(*told[max(place - 1, 0) : place + 2])
-            borne = len(added & words) / len(added) if added else 1.0
-            found = max(found, (borne, len(asked & near) / max(len(asked), 1)))
-    return found
 
 
 def _bounded(logprob: float, least: float, untold: float) -> float:

@@ -15,10 +15,13 @@ from fedrag_flwr.text.base import Description
 from fedrag_flwr.text.lexicon import is_person
 from fedrag_flwr.text.segment import under_title
 
-FIRST_STEP = 0.3  # least confidence of the first step
+FIRST_STEP, SECOND_STEP = 0.3, 0.45  # least confidence of each; below it the question is read in one step
 _MOST = 6  # words of a name
-_IS = re.compile(r".*?\b(?:is|was|are|were)\b (?:called |named |known as )?(.+)", re.DOTALL)
-_REST = re.compile(r",| which\b| who\b| that\b| \(| and (?:is|was)\b| (?:in|on|from) \d")
+_ASIDE = re.compile(r", (?:which|who|whose|where|an?|the)\b.*", re.DOTALL)  # at the end of a sentence
+_IS = re.compile(
+    r".*\b(?:is|was|are|were)\b (?:called |named |known as |(?:held |found |located )?(?:in|at|on) )?(.+)", re.DOTALL
+)
+_REST = re.compile(r"[,;(]| and (?:is|was)\b| (?:in|on|from) \d")
 _ARTICLE = re.compile(r"(?:the|an?) ", re.IGNORECASE)
 
 
@@ -32,7 +35,7 @@ def name_in(answer: str, question: str, units: Sequence[EvidenceUnit]) -> str:
 
     It is "" where that is no name, a name that the question holds already, or one that no passage tells.
     """
-    name = answer.strip().rstrip(".")
+    name = _ASIDE.sub("", answer.strip().rstrip("."))
     if sentence := _IS.fullmatch(name):
         name = sentence[1]
     name = _REST.split(name, maxsplit=1)[0].strip(' "“”')

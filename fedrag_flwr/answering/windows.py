@@ -21,6 +21,7 @@ from fedrag_flwr.answering.logistic import Floats, Logistic
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.text.lexicon import FUNCTION_WORDS
 from fedrag_flwr.text.segment import subject_of
+from fedrag_flwr.text.support import forms
 from fedrag_flwr.text.words import told_words
 
 SHIPPED = Path(__file__).with_name("windows.json")
@@ -227,5 +228,5 @@ def _add_leads(
 
 @lru_cache(maxsize=2**14)
 def content_words(text: str) -> frozenset[str]:
-    """The words of a text that tell something, in the form in which they compare."""
-    return frozenset(told_words(text)) - FUNCTION_WORDS
+    """The words of a text that tell something, in the form in which they compare: a plural is its singular."""
+    return frozenset(form for word in told_words(text) if word not in FUNCTION_WORDS for form in forms(word))

@@ -19,6 +19,7 @@ UNITS = [EvidenceUnit("a", "It was designed by the engineer Odile Varro in 1924.
         ("Odile Varro.", "Odile Varro"),
         ("The designer of the Ossel Bridge is Odile Varro.", "Odile Varro"),
         ("The designer was Odile Varro, who was an engineer.", "Odile Varro"),
+        ("The engineer that designed it is called Odile Varro.", "Odile Varro"),
         ("the engineer", ""),  # no name
         ("Ossel Bridge", ""),  # the question holds it
         ("Berta Solveig", ""),  # nobody told it
