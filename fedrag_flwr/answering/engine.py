@@ -326,7 +326,7 @@ class Engine:
         second = self._step(inner.named(name), first.confidence)
         last = {(unit.origin, unit.id) for unit in second.units}
         others = [unit for unit in first.units if (unit.origin, unit.id) not in last]
-        return [first, replace(second, units=[*second.units, *others])]
+        return [first, replace(second, units=[*second.units, *others], steps=_STEPS)]
 
     def _step(self, question: str, first: float = 1.0) -> Judged:
         asked = self.asked(question)

@@ -83,12 +83,16 @@ def shipped_judge() -> Judge:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A draft with what was read for it, and how likely it is right; `features` are what that rests on."""
+    """A draft with what was read for it, in so many steps, and how likely it is right.
+
+    `features` are what that rests on.
+    """
 
     draft: Draft
     units: Sequence[EvidenceUnit]
     confidence: float
     features: tuple[float, ...] = ()
+    steps: int = 1
 
     def costing(self, *calls: Judged) -> Judged:
         """The same at what several calls cost together."""
@@ -187,7 +191,7 @@ def _said(judged: Judged) -> Decision:
         return because("evidence", NOTHING_READ)
     if judged.draft.quoted:
         return because("evidence", f"quoted: {in_words(judged.confidence)}", judged.confidence)
-    read = f"{len(judged.units)} passages"
+    read = f"{len(judged.units)} passages" + (f", in {judged.steps} steps" if judged.steps > 1 else "")
     if not judged.draft.text:
         return because("model", f"the model found no answer in {read}")
     return because("model", f"read in {read}: {in_words(judged.confidence)}", judged.confidence)

@@ -130,6 +130,7 @@ def _row(name: str, system: str, engine: Engine, gold: GoldQuestion, rows: KeptR
             "kind": gold.kind if gold.answer else "unanswerable",
             "verdict": verdict,
             "path": answer.path,
+            "way": _way(answer),
             "confidence": round(answer.score, 4),
             "seconds": round(cost.seconds, 3),
             "calls": cost.llm_calls,
@@ -140,6 +141,12 @@ def _row(name: str, system: str, engine: Engine, gold: GoldQuestion, rows: KeptR
         }
 
     return rows.row(f"{name}/{system}/{gold.question_id}", ask)
+
+
+def _way(answer: Answer) -> str:
+    """How an answer came about: from memory, quoted, read in steps or read at once."""
+    said = " ".join(decision.said for decision in answer.decisions)
+    return next((way for way in ("memory", "quoted", "steps") if way in said), "read")
 
 
 def _found(engine: Engine, gold: GoldQuestion) -> tuple[float, int]:
@@ -158,6 +165,9 @@ def report(bench: Bench, found: Sequence[Row], systems: Sequence[str]) -> None:
     rows.to_csv(bench.out / "answers.csv", index=False)
     bench.table("answers", answer_table(rows))
     bench.table("kinds", kind_table(rows), "Right / wrong / declined by kind of question")
+    bench.table(
+        "ways", way_table(rows), "Right / wrong / declined by way of answering, the floor beside"
+    )
     bench.table("ranking", ranking_table(rows), "Gold documents that the ranking finds")
     bench.table("nearest", nearest_table(rows), "Cosine of questions to the nearest memory question")
     for system in systems:
@@ -212,6 +222,20 @@ def kind_table(rows: DataFrame) -> DataFrame:
         line: dict[str, object] = {"set": name, "kind": kind, "n": own["id"].nunique()}
         for (system,), of in groups(own, "system"):
             line[system] = " / ".join(str((of["verdict"] == verdict).sum()) for verdict in VERDICTS)
+        lines.append(line)
+    return DataFrame(lines)
+
+
+def way_table(rows: DataFrame) -> DataFrame:
+    """How often each way of answering is right, and how often the floor is on the same questions."""
+    from pandas import DataFrame
+
+    floor, lines = rows[rows["system"] == FLOOR], []
+    for (name, system, way), own in groups(rows[rows["system"] != FLOOR], "set", "system", "way"):
+        beside = floor[(floor["set"] == name) & floor["id"].isin(own["id"])]
+        line = {"set": name, "system": system, "way": way, "n": len(own)}
+        for column, of in (("its own", own), (FLOOR, beside)):
+            line[column] = " / ".join(str((of["verdict"] == verdict).sum()) for verdict in VERDICTS)
         lines.append(line)
     return DataFrame(lines)
 

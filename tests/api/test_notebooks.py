@@ -9,7 +9,7 @@ import pytest
 from nbclient import NotebookClient
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SETTINGS = 'settings = {"models.generator": "smollm2-135m"}'  # the small model of the tests
+SETTINGS = 'settings = {"models.generator": "smollm2-135m", "memory.tokens-per-kilotoken": 0}'  # a small model reads
 
 
 @pytest.mark.parametrize("notebook", sorted(EXAMPLES.glob("*.ipynb")), ids=lambda path: path.stem)
