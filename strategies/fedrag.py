@@ -11,7 +11,7 @@ from strategies.summary_routing import SummaryRouting
 class FedRag(SummaryRouting, MemoryFusion):
     """FD-RAG's memories before DGRAG's routing.
 
-    A device answers from memory, its own or the fused bank's, or from its own sentences where these leave no doubt.
+    A device answers from memory, its own or the shared one, or from its own sentences where these leave no doubt.
     Else it asks the owners of the memories that come nearest, and the devices whose summaries do: it knows the vectors
     of all summaries and compares them itself, so the server sees whom it asks and not why. Home answers over what they
     give.

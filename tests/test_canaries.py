@@ -1,4 +1,4 @@
-"""What is private in a device's documents appears in nothing that leaves it: messages, logs, errors, results, banks."""
+"""What is private in a device's documents appears in nothing that leaves it: messages, logs, errors, results."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_device_s_canaries_are_in_its_own_directory_alone(outcome: Outcome, de
     assert found_under(last, canaries.masked) == set()
     assert found_under(told, canaries.masked) == set()
     assert found_under(own / "caches", canaries.masked) == set()
-    assert (home / "bank").is_dir()
+    assert (home / "shared-memory").is_dir()
 
 
 def test_the_caches_hold_what_was_said(outcome: Outcome) -> None:

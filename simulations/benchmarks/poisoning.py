@@ -79,7 +79,7 @@ def run(
     settings = world.settings(world.stores, {})
     models = load_models(settings.models, fedrag_home())
     lies = {lie.question.question_id: lie for lie in lies_about(gold, models, np.random.default_rng(settings.seed))}
-    if not (world.stores / "bank").is_dir():
+    if not (world.stores / "shared-memory").is_dir():
         world.run(CASES["no attack"], world.stores, {})
     kept = bench.rows("rows", models.generator_id)
     rows = [kept.row(f"{name} {count}", partial(measure, world, name, lies)) for name in chosen]
