@@ -58,7 +58,7 @@ class ServerTools:
     @cached_property
     def key(self) -> SealingKey:
         """The server's key, by which devices and server tag what they send each other."""
-        return SealingKey.kept(self._private / "box.key")
+        return SealingKey.kept(self._private / "sealing.key")
 
     @cached_property
     def scorer(self) -> SummaryScorer:

@@ -146,7 +146,7 @@ def test_summaries_and_the_server_s_answers_touched_what_is_private(outcome: Out
 
 
 @pytest.mark.parametrize("strategy", ["summary-routing encrypted", "summary-routing sealed", "confidential-broadcast"])
-def test_evidence_in_boxes_was_asked_for_and_is_not_in_clear(outcome: Outcome, strategy: str) -> None:
+def test_sealed_evidence_was_asked_for_and_is_not_in_clear(outcome: Outcome, strategy: str) -> None:
     messages = outcome.runs[strategy].messages
     sealed_messages = [data for kind, data in messages if kind == "query.retrieve_sealed"]
     assert max(map(len, sealed_messages)) > 500

@@ -474,7 +474,7 @@ class EdgeDevice:
         """For which others seal."""
         from fedrag_flwr.privacy.seals import SealingKey
 
-        return SealingKey.kept(self.kept / "box.key")
+        return SealingKey.kept(self.kept / "sealing.key")
 
     @cached_property
     def sums(self) -> GroupSums:

@@ -95,7 +95,7 @@ def told(answer: Answer) -> tuple[Answer, set[str]]:
 
 
 @pytest.mark.parametrize("exchange", ["download", "encrypted"])
-def test_under_private_routing_the_server_relays_boxes_and_nothing_else_changes(
+def test_under_private_routing_the_server_relays_sealed_messages_and_nothing_else_changes(
     built: Federation, openly: tuple[bool, FederatedRag, list[bytes]], exchange: str
 ) -> None:
     owners, plain, shown = openly
