@@ -48,7 +48,7 @@ _LEAST = _ROOM // 100_000 + 1  # bytes that each is counted for: an overview hol
 
 
 class SummaryRouting(ServingRag):
-    """Home answers where its gate trusts its candidates; else the owners of the nearest summaries give evidence.
+    """Home answers where its gate accepts a candidate; else the owners of the nearest summaries give evidence.
 
     The server sees the summaries and the vectors of open questions, as they pass the filter. Devices see the vectors of
     each other's summaries, as far as the settings say, so that the gate knows whether others know more. Who

@@ -121,7 +121,7 @@ def test_no_device_alone_changes_what_two_hop_memories_answer(shared: SharedMemo
     assert [one.answer for one in shared.items() if one.kind == "multi-hop"] == [ROCKET[1]]
 
 
-def test_a_device_has_one_voice_whatever_it_calls_its_hyperedges(shared: SharedMemory) -> None:
+def test_a_device_counts_once_whatever_it_calls_its_hyperedges(shared: SharedMemory) -> None:
     for name in "xyz":
         shared.take(upload(name, item("1", name)))
     shared.take(upload("mistaken", item("1", "mistaken", answer="Bob")))
