@@ -93,7 +93,7 @@ class ConfidentialBroadcast(FederatedRag):
             self._note_answers()
 
     def _ask_through_enclave(self, enclave: EnclaveProcess, questions: Sequence[Question]) -> None:
-        transport = self._transport
+        transport = self.transport
         by_home = self._by_home(questions)
         outgoing = [Request(node_id, EnclaveRequest(tuple(own), enclave.public)) for node_id, own in by_home.items()]
         sealed_question = transport.exchange(outgoing, "query.enclave", SealedMessages)
@@ -134,7 +134,7 @@ class ConfidentialBroadcast(FederatedRag):
 
     def _started_enclave(self) -> EnclaveProcess:
         if self._enclave is None:
-            self._enclave = EnclaveProcess(self.settings, self._transport.run)
+            self._enclave = EnclaveProcess(self.settings, self.transport.run)
         return self._enclave
 
     def _by_home(self, questions: Sequence[Question]) -> dict[int, list[Question]]:
@@ -146,11 +146,11 @@ class ConfidentialBroadcast(FederatedRag):
 
     def _own(self, node_id: int, sealed: SealedMessages) -> list[SealedMessage]:
         """One message of a question's size for each of a home's own; others are dropped and the home named."""
-        name = self._transport.name(node_id)
+        name = self.transport.name(node_id)
         own: dict[str, SealedMessage] = {}
         for one in sealed.messages:
             if one.device == name and self._asked_at(one.question_id, name) and len(one.sealed) <= _MOST_SEALED:
                 own.setdefault(one.question_id, one)
         if len(own) < len(sealed.messages):
-            self._transport.miss(node_id, "it sealed questions that are not its own, too large, or more than once")
+            self.transport.miss(node_id, "it sealed questions that are not its own, too large, or more than once")
         return list(own.values())

@@ -47,7 +47,7 @@ class FedRag(SummaryRouting, MemoryFusion):
         asked = {name: list[str]() for name in self.open}
         for node_id, requests in self._requests().items():
             for name in requests:
-                asked[name].append(self._transport.name(node_id))
+                asked[name].append(self.transport.name(node_id))
         MemoryFusion.resolve(self)
         for name in asked.keys() & self.answers.keys():
             answer = self.answers[name]

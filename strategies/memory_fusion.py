@@ -39,7 +39,7 @@ class MemoryFusion(HelpingRag):
 
     def share(self) -> None:
         """Take in each device's delta, and give each what it lacks of all, those too whose build failed."""
-        transport, shared = self._transport, self.tools.shared_memory
+        transport, shared = self.transport, self.tools.shared_memory
         for node_id, card in self.cards.items():
             if card.encoder_id != shared.encoder_id and self.builds.pop(node_id, None) is not None:
                 transport.miss(node_id, "it has another encoder than the server, so its memories cannot be compared")
@@ -52,7 +52,7 @@ class MemoryFusion(HelpingRag):
 
     def _gather(self, nodes: Sequence[int]) -> None:
         """Take devices' deltas page by page; one whose pages do not end is named, and its old ones stay."""
-        transport, shared = self._transport, self.tools.shared_memory
+        transport, shared = self.transport, self.tools.shared_memory
         for _ in range(MOST_PAGES):
             outgoing = [Request(node_id, shared.known_of(transport.name(node_id))) for node_id in nodes]
             deltas = transport.exchange(outgoing, "query.share", Delta)
@@ -64,7 +64,7 @@ class MemoryFusion(HelpingRag):
 
     def _more_after(self, node_id: int, delta: Delta) -> bool:
         """Take a page and tell whether another follows; a device that sends a wrong one is named."""
-        transport = self._transport
+        transport = self.transport
         if delta.origin != transport.name(node_id):
             transport.miss(node_id, "it shared memories in another device's name")
             return False
@@ -79,7 +79,7 @@ class MemoryFusion(HelpingRag):
 
     def _hand_out_memories(self, nodes: Sequence[int]) -> None:
         """Give devices page by page what they lack of the shared memory."""
-        transport, shared = self._transport, self.tools.shared_memory
+        transport, shared = self.transport, self.tools.shared_memory
         pending = {node_id: self.cards[node_id].pending for node_id in nodes}
         while pending:
             pages: dict[int, Delta] = {}

@@ -48,7 +48,7 @@ class Rounds:
             strategy.prepare(self.files.grid(nodes=nodes), "1")
         finally:
             tools.close()
-        return dict(strategy.post.traffic.missing)
+        return dict(strategy.transport.traffic.missing)
 
     def documents(self, device: str) -> Path:
         return self.files.root / "data" / device
