@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from fedrag_flwr.device.modes import DeviceAnswers, Engines, Memories
 from fedrag_flwr.device.views import TraceLine, trace_answer
 from fedrag_flwr.errors import PrivacyError, WireError
+from fedrag_flwr.home_paths import fedrag_home, valid_name
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.memory.generate.rules import RuleGenerator
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Heard
-from fedrag_flwr.places import fedrag_home, valid_name
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
