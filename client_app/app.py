@@ -15,7 +15,7 @@ from flwr.common import log
 from flwr.common.logger import FLOWER_LOGGER
 
 from fedrag_flwr.errors import ServiceAbsentError, ServiceError, WireError
-from fedrag_flwr.places import deployed_name
+from fedrag_flwr.home_paths import deployed_name
 from fedrag_flwr.service.client import ServiceClient
 from fedrag_flwr.service.protocol import MESSAGE_TYPES, socket_of
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes

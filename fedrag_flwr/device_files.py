@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.files import replace_file, write_private
+from fedrag_flwr.home_paths import deployed_root, fedrag_home, valid_name
 from fedrag_flwr.nodes import local_settings
-from fedrag_flwr.places import deployed_root, fedrag_home, valid_name
 from fedrag_flwr.service.config import DeviceConfig, device_config, read_config
 from fedrag_flwr.service.protocol import CONFIG, Plain
 from fedrag_flwr.settings import Settings

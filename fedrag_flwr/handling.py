@@ -105,7 +105,7 @@ HANDLERS: Mapping[str, Handler] = {
         records.SealedOverview, lambda at, told: at.device.sealed.summaries.take(told, at.run), writes=True
     ),
     "query.deliver": _on(records.AnswerBatch, lambda at, batch: at.device.keep(batch), writes=True),
-    "query.import": _on(records.Delta, lambda at, delta: at.device.import_bank(delta), writes=True),
+    "query.import": _on(records.Delta, lambda at, delta: at.device.import_shared_memory(delta), writes=True),
     "query.answer": _on(
         records.AnswerRequest,
         lambda at, request: at.device.answer(request.questions, request.mode, states=request.states),

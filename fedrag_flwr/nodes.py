@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from fedrag_flwr.demo import CORPUS, QUESTIONS
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, SettingError
+from fedrag_flwr.home_paths import deployed_name, deployed_root, fedrag_home, is_deployed
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.places import deployed_name, deployed_root, fedrag_home, is_deployed
 from fedrag_flwr.settings import AUTO, OWN, ModelSettings, Plain, Settings, is_endpoint
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from pydantic_core import PydanticCustomError
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.places import Plain as Plain
-from fedrag_flwr.places import fedrag_home as fedrag_home
+from fedrag_flwr.home_paths import Plain as Plain
+from fedrag_flwr.home_paths import fedrag_home as fedrag_home
 
 AUTO = "auto"  # the generator that fits the machine
 RENAMED = {  # what was once a setting, and what does the same now

@@ -108,7 +108,7 @@ class Serving:
 
         A question is that of the device which offered it first: others learn of it no sooner than when it is taken up.
         """
-        transport = self.strategy.post
+        transport = self.strategy.transport
         request = WaitingRequest(self.strategy.reads_questions, MOST_AT_ONCE, self.strategy.uses_enclave)
         ready = [node_id for node_id in self.strategy.builds if node_id in self._nodes]
         outgoing = [Request(node_id, request) for node_id in ready]

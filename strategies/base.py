@@ -94,7 +94,7 @@ class FederatedRag(Strategy):
         self.peak_rss_mb: dict[str, float] = {}
         self.counts: dict[str, int] = {}
         self.note: Note | None = None  # told of all answers after each phase that closes questions
-        self.transport: Transport | None = None
+        self._transport: Transport | None = None
         self._started = 0.0
         self._worked = 0.0
         self._haste: float | None = None
@@ -139,7 +139,7 @@ class FederatedRag(Strategy):
         """
         self._started, self._haste = time.monotonic(), haste
         federation = self.settings.federation
-        self.transport = Transport(
+        self._transport = Transport(
             grid,
             run,
             federation.round_timeout,
@@ -178,8 +178,8 @@ class FederatedRag(Strategy):
         self.questions.update({question.id: question for question in questions})
         self.asking, self.open = tuple(questions), {}
         with self._working():
-            messages = self.configure_evaluate(1, ArrayRecord(), ConfigRecord(), self._transport.grid)
-            self.aggregate_evaluate(1, self._transport.deliver(messages))
+            messages = self.configure_evaluate(1, ArrayRecord(), ConfigRecord(), self.transport.grid)
+            self.aggregate_evaluate(1, self.transport.deliver(messages))
             self._note_answers()
             self.resolve()
 
@@ -193,7 +193,7 @@ class FederatedRag(Strategy):
             answers=tuple(self.answers.values()),
             builds=tuple(self.builds.values()),
             cards=tuple(self.cards.values()),
-            traffic=self._transport.traffic,
+            traffic=self.transport.traffic,
             peak_rss_mb=self.peak_rss_mb,
             seconds=time.monotonic() - self._started,
             counts=self.counts,
@@ -220,7 +220,7 @@ class FederatedRag(Strategy):
 
     def describe(self) -> None:
         """Wait for the devices, ask each who it is, and name it."""
-        transport = self._transport
+        transport = self.transport
         node_ids = wait_for_nodes(transport, self.settings.federation.devices, self.patience)
         request = DescribeRequest(self.settings.digest())
         outgoing = [Request(node_id, request) for node_id in node_ids]
@@ -238,18 +238,18 @@ class FederatedRag(Strategy):
         request = BuildRequest(memories=self.memories, graph=self.graph)
         hurried = dict.fromkeys(self._late, self._haste)
         each = ((Request(node_id, request), hurried.get(node_id)) for node_id in self.cards)
-        return [one for sending, seconds in each for one in self._transport.messages([sending], "train.build", seconds)]
+        return [one for sending, seconds in each for one in self.transport.messages([sending], "train.build", seconds)]
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         """Take the build reports."""
         self.builds = {}
-        for node_id, report in self._transport.open(replies, BuildReport).items():
-            if report.device == self._transport.name(node_id):
+        for node_id, report in self.transport.open(replies, BuildReport).items():
+            if report.device == self.transport.name(node_id):
                 self.builds[node_id] = report
             else:
-                self._transport.miss(node_id, "it reported in another device's name")
+                self.transport.miss(node_id, "it reported in another device's name")
                 self._late |= {node_id}
         self._require_quorum(len(self.builds), len(self.cards), "build")
         for report in self.builds.values():
@@ -267,11 +267,11 @@ class FederatedRag(Strategy):
             asked = tuple(question for question in self.asking if question.home == card.name)
             if asked and node_id in self.builds:
                 outgoing.append(Request(node_id, AnswerRequest(self.mode, asked, states)))
-        return self._transport.messages(outgoing, "query.answer")
+        return self.transport.messages(outgoing, "query.answer")
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
         """Take the answers and the questions that are still open."""
-        for node_id, batch in self._transport.open(replies, AnswerBatch).items():
+        for node_id, batch in self.transport.open(replies, AnswerBatch).items():
             self.take(node_id, batch)
         return metrics_of_answers(self.answers.values())
 
@@ -296,9 +296,9 @@ class FederatedRag(Strategy):
 
     def take(self, node_id: int, batch: AnswerBatch) -> None:
         """Keep a device's answers to its own questions; anything else it says is dropped and the device named."""
-        home = self._transport.name(node_id)
+        home = self.transport.name(node_id)
         if batch.device != home:
-            self._transport.miss(node_id, "it answered in another device's name")
+            self.transport.miss(node_id, "it answered in another device's name")
             return
         self._remember_peak(home, batch.peak_rss_mb)
         for answer in batch.answers:
@@ -306,7 +306,7 @@ class FederatedRag(Strategy):
                 self.answers[answer.question_id] = answer
                 self.open.pop(answer.question_id, None)
             else:
-                self._transport.miss(node_id, "it answered a question that it was not asked")
+                self.transport.miss(node_id, "it answered a question that it was not asked")
         for question in batch.open:
             if self._asked_at(question.question_id, home):
                 self.open[question.question_id] = question
@@ -325,21 +325,17 @@ class FederatedRag(Strategy):
         return next((node_id for node_id, card in self.cards.items() if card.name == device), None)
 
     @property
-    def post(self) -> Transport:
+    def transport(self) -> Transport:
         """What carries its messages, once it has begun."""
-        return self._transport
-
-    @property
-    def _transport(self) -> Transport:
-        if self.transport is None:
+        if self._transport is None:
             raise FederationError("the strategy has not been started", where=self.name, fix="call run() first")
-        return self.transport
+        return self._transport
 
     @contextmanager
     def _working(self) -> Iterator[None]:
-        start = time.monotonic() - self._transport.waited
+        start = time.monotonic() - self.transport.waited
         yield
-        self._worked += time.monotonic() - self._transport.waited - start
+        self._worked += time.monotonic() - self.transport.waited - start
 
     def _note_answers(self) -> None:
         if self.note is not None:
@@ -353,7 +349,7 @@ class FederatedRag(Strategy):
         self.peak_rss_mb[device] = max(peak, self.peak_rss_mb.get(device, 0.0))
 
     def _require_quorum(self, present: int, asked: int, phase: str) -> None:
-        require_quorum(self._transport, self.settings.federation, present, asked, phase)
+        require_quorum(self.transport, self.settings.federation, present, asked, phase)
 
 
 def in_parts(questions: Sequence[Question]) -> list[tuple[Question, ...]]:

@@ -29,7 +29,7 @@ from strategies.outcome import RunOutcome
 from strategies.sealed_relay import fetch_sealed, fitting_messages
 from strategies.transport import Request
 
-_MOST_BOX = most_bytes(EnclaveQuestion)
+_MOST_SEALED = most_bytes(EnclaveQuestion)
 _MOST_REQUESTS = 10_000  # of the enclave at once, so that they and what owners reply go into one message each
 _AT_ONCE = 32  # questions that the enclave answers within one deadline
 
@@ -93,7 +93,7 @@ class ConfidentialBroadcast(FederatedRag):
             self._note_answers()
 
     def _ask_through_enclave(self, enclave: EnclaveProcess, questions: Sequence[Question]) -> None:
-        transport = self._transport
+        transport = self.transport
         by_home = self._by_home(questions)
         outgoing = [Request(node_id, EnclaveRequest(tuple(own), enclave.public)) for node_id, own in by_home.items()]
         sealed_question = transport.exchange(outgoing, "query.enclave", SealedMessages)
@@ -113,7 +113,7 @@ class ConfidentialBroadcast(FederatedRag):
                 asked[owner].append(message)
         given, seconds = fetch_sealed(transport, asked, self.settings.inference.remote_units)
         evidence = fitting_messages(transport, given)
-        self.tally({"boxes": len(evidence)})
+        self.tally({"sealed-messages": len(evidence)})
         answers: dict[int, list[SealedMessage]] = defaultdict(list)
         start = time.perf_counter()
         answered = enclave.answer(SealedMessages("server", tuple(evidence))).messages
@@ -134,7 +134,7 @@ class ConfidentialBroadcast(FederatedRag):
 
     def _started_enclave(self) -> EnclaveProcess:
         if self._enclave is None:
-            self._enclave = EnclaveProcess(self.settings, self._transport.run)
+            self._enclave = EnclaveProcess(self.settings, self.transport.run)
         return self._enclave
 
     def _by_home(self, questions: Sequence[Question]) -> dict[int, list[Question]]:
@@ -146,11 +146,11 @@ class ConfidentialBroadcast(FederatedRag):
 
     def _own(self, node_id: int, sealed: SealedMessages) -> list[SealedMessage]:
         """One message of a question's size for each of a home's own; others are dropped and the home named."""
-        name = self._transport.name(node_id)
+        name = self.transport.name(node_id)
         own: dict[str, SealedMessage] = {}
         for one in sealed.messages:
-            if one.device == name and self._asked_at(one.question_id, name) and len(one.sealed) <= _MOST_BOX:
+            if one.device == name and self._asked_at(one.question_id, name) and len(one.sealed) <= _MOST_SEALED:
                 own.setdefault(one.question_id, one)
         if len(own) < len(sealed.messages):
-            self._transport.miss(node_id, "it sealed questions that are not its own, too large, or more than once")
+            self.transport.miss(node_id, "it sealed questions that are not its own, too large, or more than once")
         return list(own.values())

@@ -85,7 +85,7 @@ class ControllerFedAvg(FederatedRag):
     def _share_privately(self) -> None:
         """The same steps over encrypted sums: the server sees who trains, and neither moments nor weights."""
         key, settings, width = self.tools.key, self.settings.controller, len(FEATURES.names)
-        sums = PrivateSums(self._transport, self.cards, key)
+        sums = PrivateSums(self.transport, self.cards, key)
         group = sums.agree(list(self.builds), quorum_of(self.settings.federation, len(self.cards)))
         self._require_quorum(len(group), len(self.cards), "group key")
         asked = ControllerRequest("moments", features_id(FEATURES), encrypted=True, server=key.public)
@@ -127,7 +127,7 @@ class ControllerFedAvg(FederatedRag):
 
     def _keep(self, asked: ControllerRequest) -> None:
         """Hand out the weights; only devices that keep them go on."""
-        kept = self._transport.exchange(
+        kept = self.transport.exchange(
             [Request(node_id, asked) for node_id in self.builds], "train.controller", ControllerUpdate
         )
         self.builds = {node_id: report for node_id, report in self.builds.items() if node_id in kept}
@@ -135,7 +135,7 @@ class ControllerFedAvg(FederatedRag):
 
     def _updates(self, nodes: Sequence[int], asked: ControllerRequest, length: int) -> Mapping[int, ControllerUpdate]:
         """One round: the updates that rest on examples; a device whose numbers are not what was asked is named."""
-        transport = self._transport
+        transport = self.transport
         found = transport.exchange([Request(node, asked) for node in nodes], "train.controller", ControllerUpdate)
         usable: dict[int, ControllerUpdate] = {}
         for node_id, update in found.items():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fedrag_flwr.errors import FederationError
 from fedrag_flwr.files import replace_file
-from fedrag_flwr.places import is_name
+from fedrag_flwr.home_paths import is_name
 from fedrag_flwr.records import DeviceCard
 from fedrag_flwr.settings import FederationSettings
 from fedrag_flwr.sqlite_errors import own_errors

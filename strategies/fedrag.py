@@ -11,7 +11,7 @@ from strategies.summary_routing import SummaryRouting
 class FedRag(SummaryRouting, MemoryFusion):
     """FD-RAG's memories before DGRAG's routing.
 
-    A device answers from memory, its own or the fused bank's, or from its own sentences where these leave no doubt.
+    A device answers from memory, its own or the shared one, or from its own sentences where these leave no doubt.
     Else it asks the owners of the memories that come nearest, and the devices whose summaries do: it knows the vectors
     of all summaries and compares them itself, so the server sees whom it asks and not why. Home answers over what they
     give.
@@ -47,7 +47,7 @@ class FedRag(SummaryRouting, MemoryFusion):
         asked = {name: list[str]() for name in self.open}
         for node_id, requests in self._requests().items():
             for name in requests:
-                asked[name].append(self._transport.name(node_id))
+                asked[name].append(self.transport.name(node_id))
         MemoryFusion.resolve(self)
         for name in asked.keys() & self.answers.keys():
             answer = self.answers[name]

@@ -71,17 +71,17 @@ class HelpingRag(FederatedRag):
         help_given: dict[str, Help] = defaultdict(Help)
         budget = self.settings.inference.remote_units
         outgoing = [Request(node_id, RetrieveRequest(tuple(asked.values()), by)) for node_id, asked in requests.items()]
-        batches = self._transport.exchange(outgoing, "query.retrieve", EvidenceBatch)
+        batches = self.transport.exchange(outgoing, "query.retrieve", EvidenceBatch)
         for node_id, batch in batches.items():
-            owner_name, asked = self._transport.name(node_id), dict(requests[node_id])
+            owner_name, asked = self.transport.name(node_id), dict(requests[node_id])
             for part in batch.evidence:
                 honest = all(unit.origin == owner_name for unit in part.units)
                 if asked.pop(part.question_id, None) is not None and honest and len(part.units) <= budget:
                     given = help_given[part.question_id]
                     given.evidence.append(part)
-                    given.seconds = max(given.seconds, self._transport.worked(batch.seconds) / len(requests[node_id]))
+                    given.seconds = max(given.seconds, self.transport.worked(batch.seconds) / len(requests[node_id]))
                 else:
-                    self._transport.miss(node_id, "it sent evidence that was not asked for, or in another's name")
+                    self.transport.miss(node_id, "it sent evidence that was not asked for, or in another's name")
         return help_given
 
     def waiting(self) -> dict[int, list[Question]]:
@@ -100,7 +100,7 @@ class HelpingRag(FederatedRag):
         for node_id, asked in waiting.items():
             given = [part for one in asked if one.id in help_given for part in help_given[one.id].evidence]
             outgoing.append(Request(node_id, FinishRequest(tuple(asked), self._fitting(given), self.mode)))
-        for node_id, batch in self._transport.exchange(outgoing, "query.finish", AnswerBatch).items():
+        for node_id, batch in self.transport.exchange(outgoing, "query.finish", AnswerBatch).items():
             self.take(node_id, batch)
 
     def _fitting(self, evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
@@ -108,7 +108,7 @@ class HelpingRag(FederatedRag):
         kept, out = fitting([_size(part) for part in evidence], _ROOM)
         for place in out:
             if (owner := self.node_of(evidence[place].units[0].origin)) is not None:
-                self._transport.miss(owner, "it sent more evidence than goes into one message with the others'")
+                self.transport.miss(owner, "it sent more evidence than goes into one message with the others'")
         return tuple(evidence[place] for place in kept)
 
 
@@ -136,10 +136,10 @@ class ServingRag(HelpingRag):
             if not failed(answer) and (home := self.node_of(self.questions[question_id].home)) is not None:
                 batches[home].append(answer)
         outgoing = [
-            Request(node_id, AnswerBatch(self._transport.name(node_id), tuple(answers), (), 0.0))
+            Request(node_id, AnswerBatch(self.transport.name(node_id), tuple(answers), (), 0.0))
             for node_id, answers in batches.items()
         ]
-        self._transport.exchange(outgoing, "query.deliver", ImportReport)
+        self.transport.exchange(outgoing, "query.deliver", ImportReport)
 
     def _answered_here(self, question_id: str, given: Help) -> Answer:
         tools, start = self.tools.models, time.perf_counter()

@@ -77,30 +77,30 @@ class HybridFusion(FederatedRag):
         self._told: dict[str, Told] = defaultdict(Told)
         self.counts |= dict.fromkeys(("cache-answers", "cache-inputs", "cache-summaries", "purged", "prefetched"), 0)
         self._take(self._ask_all(HitsRequest(()), self.there))
-        taking_part = {self._transport.name(node_id) for node_id in self.builds}
+        taking_part = {self.transport.name(node_id) for node_id in self.builds}
         self.versions = {name: version for name, version in self.versions.items() if name in taking_part}
 
     def _ask_all(self, request: HitsRequest, nodes: Iterable[int]) -> dict[int, HitsBatch]:
         outgoing = [Request(node_id, request) for node_id in nodes]
-        return self._transport.exchange(outgoing, "query.hits", HitsBatch)
+        return self.transport.exchange(outgoing, "query.hits", HitsBatch)
 
     def _take(self, batches: Mapping[int, HitsBatch], asked: Iterable[str] = ()) -> None:
         """Take what devices told on questions; what is in another's name or beyond what was asked for is dropped."""
         questions, most, most_related = set(asked), self.settings.hybrid.records, self.settings.caching.prefetch
         for node_id, batch in sorted(batches.items()):
-            name = self._transport.name(node_id)
+            name = self.transport.name(node_id)
             if batch.device != name:
-                self._transport.miss(node_id, "it told of hits in another device's name")
+                self.transport.miss(node_id, "it told of hits in another device's name")
                 continue
             self.versions[name] = batch.version
             self.counts["cache-summaries"] += batch.reused
             waiting = set(questions)  # each is heard once
-            worked = self._transport.worked(batch.seconds)
+            worked = self.transport.worked(batch.seconds)
             for summary in batch.summaries:
                 honest = all(unit.origin == name for unit in summary.units)
                 fitting = len(summary.units) <= most and len(summary.related) <= most_related
                 if summary.question_id not in waiting or not (honest and fitting):
-                    self._transport.miss(node_id, "it told of hits that were not asked for, or in another's name")
+                    self.transport.miss(node_id, "it told of hits that were not asked for, or in another's name")
                     continue
                 waiting.remove(summary.question_id)
                 told = self._told[summary.question_id]
@@ -132,12 +132,12 @@ class HybridFusion(FederatedRag):
         self._asked = [question for question in self._open() if self._needs_devices(question)]
         request = self._request(self._asked)
         nodes = self.builds if request.questions else ()
-        return self._transport.messages([Request(node_id, request) for node_id in nodes], "query.hits")
+        return self.transport.messages([Request(node_id, request) for node_id in nodes], "query.hits")
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
         """Take what devices told."""
         asked = [question.id for question in self.asking]
-        self._take(self._transport.open(replies, HitsBatch), asked)
+        self._take(self.transport.open(replies, HitsBatch), asked)
         return MetricRecord({"answers": len(self.answers)})
 
     def resolve(self) -> None:
@@ -156,10 +156,10 @@ class HybridFusion(FederatedRag):
             if (home := self.node_of(question.home)) is not None:
                 delivered[home].append(_with_report(self.answers[question.id]))
         outgoing = [
-            Request(node_id, AnswerBatch(self._transport.name(node_id), tuple(answers), (), 0.0))
+            Request(node_id, AnswerBatch(self.transport.name(node_id), tuple(answers), (), 0.0))
             for node_id, answers in delivered.items()
         ]
-        self._transport.exchange(outgoing, "query.deliver", ImportReport)
+        self.transport.exchange(outgoing, "query.deliver", ImportReport)
         if self.settings.caching.prefetch:
             self._prefetch(list(told.values()))
 

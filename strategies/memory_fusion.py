@@ -29,7 +29,7 @@ _AT_ONCE = 32  # devices whose pages are on the way, and in the server's memory,
 class MemoryFusion(HelpingRag):
     """Build, share, fuse, import, answer; then owners give evidence for what home could not close (FD-RAG 4.3).
 
-    The fused bank outlives the run, so that only what is new travels.
+    The shared memory outlives the run, so that only what is new travels.
     """
 
     name = "memory-fusion"
@@ -38,23 +38,23 @@ class MemoryFusion(HelpingRag):
     retrieve_by: RetrieveBy = "hyperedges"
 
     def share(self) -> None:
-        """Take each device's delta into the bank, and give each what it lacks, those too whose build failed."""
-        transport, bank = self._transport, self.tools.bank
+        """Take in each device's delta, and give each what it lacks of all, those too whose build failed."""
+        transport, shared = self.transport, self.tools.shared_memory
         for node_id, card in self.cards.items():
-            if card.encoder_id != bank.encoder_id and self.builds.pop(node_id, None) is not None:
-                transport.miss(node_id, "it has another encoder than the bank, so its memories cannot be compared")
-        nodes = [node_id for node_id in self.there if self.cards[node_id].encoder_id == bank.encoder_id]
+            if card.encoder_id != shared.encoder_id and self.builds.pop(node_id, None) is not None:
+                transport.miss(node_id, "it has another encoder than the server, so its memories cannot be compared")
+        nodes = [node_id for node_id in self.there if self.cards[node_id].encoder_id == shared.encoder_id]
         for group in _groups(nodes):
             self._gather(group)
-        self._report(bank.fuse())
+        self._report(shared.fuse())
         for group in _groups(nodes):
-            self._hand_out_bank(group)
+            self._hand_out_memories(group)
 
     def _gather(self, nodes: Sequence[int]) -> None:
-        """Take devices' deltas page by page; one whose pages do not end is named, and the bank keeps what it had."""
-        transport, bank = self._transport, self.tools.bank
+        """Take devices' deltas page by page; one whose pages do not end is named, and its old ones stay."""
+        transport, shared = self.transport, self.tools.shared_memory
         for _ in range(MOST_PAGES):
-            outgoing = [Request(node_id, bank.known_of(transport.name(node_id))) for node_id in nodes]
+            outgoing = [Request(node_id, shared.known_of(transport.name(node_id))) for node_id in nodes]
             deltas = transport.exchange(outgoing, "query.share", Delta)
             nodes = [node_id for node_id, delta in deltas.items() if self._more_after(node_id, delta)]
             if not nodes:
@@ -64,34 +64,34 @@ class MemoryFusion(HelpingRag):
 
     def _more_after(self, node_id: int, delta: Delta) -> bool:
         """Take a page and tell whether another follows; a device that sends a wrong one is named."""
-        transport = self._transport
+        transport = self.transport
         if delta.origin != transport.name(node_id):
             transport.miss(node_id, "it shared memories in another device's name")
             return False
         try:
-            report = self.tools.bank.take(delta)
+            report = self.tools.shared_memory.take(delta)
         except WireError as error:
             transport.miss(node_id, f"query.share: {error}")
             return False
         if report.refused:
-            log(WARNING, "the bank refused memories of %s: %s", delta.origin, ", ".join(report.refused))
+            log(WARNING, "the server refused memories of %s: %s", delta.origin, ", ".join(report.refused))
         return report.next != START
 
-    def _hand_out_bank(self, nodes: Sequence[int]) -> None:
-        """Give devices page by page what they lack of the bank."""
-        transport, bank = self._transport, self.tools.bank
+    def _hand_out_memories(self, nodes: Sequence[int]) -> None:
+        """Give devices page by page what they lack of the shared memory."""
+        transport, shared = self.transport, self.tools.shared_memory
         pending = {node_id: self.cards[node_id].pending for node_id in nodes}
         while pending:
             pages: dict[int, Delta] = {}
             for node_id, place in pending.items():
                 card = self.cards[node_id]
-                pages[node_id] = bank.delta_for(card.name, card.bank, card.bank_version, place)
+                pages[node_id] = shared.delta_for(card.name, card.shared_memory, card.shared_memory_version, place)
             outgoing = [Request(node_id, page) for node_id, page in pages.items()]
             pending = {}
             for node_id, report in transport.exchange(outgoing, "query.import", ImportReport).items():
                 page = pages[node_id]
                 if report.next != page.next:
-                    transport.miss(node_id, "it asked for another page of the bank than the next")
+                    transport.miss(node_id, "it asked for another page of the shared memory than the next")
                 elif page.next != START:
                     pending[node_id] = Pending(page.generation, page.since, page.version, page.next)
 

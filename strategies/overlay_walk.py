@@ -106,7 +106,7 @@ class OverlayWalk(HelpingRag):
         """
         if self.settings.overlay.topics == LEARNT:
             self._learn_topics()
-        self._nodes = sorted(self.builds, key=self._transport.name)
+        self._nodes = sorted(self.builds, key=self.transport.name)
         self._lessons: defaultdict[int, list[Lesson]] = defaultdict(list)
         self._overlay = self._connected()
         if self.kind == "sketch":
@@ -116,7 +116,7 @@ class OverlayWalk(HelpingRag):
         """Walk with every open question until home takes what was found, or there is nobody left to ask."""
         rules = WalkRules.of(self.kind)
         self._overlay.away.clear()
-        peers = {self._transport.name(node_id): peer for peer, node_id in enumerate(self._nodes)}
+        peers = {self.transport.name(node_id): peer for peer, node_id in enumerate(self._nodes)}
         every = {
             name: Wanderer(asked, Walk(peers[self.questions[name].home], rules), Help(seconds=asked.seconds))
             for name, asked in self.open.items()
@@ -143,35 +143,35 @@ class OverlayWalk(HelpingRag):
         if asked.vector.shape == (usual,):
             return True
         if (home := self.node_of(self.questions[asked.question_id].home)) is not None:
-            self._transport.miss(home, "it asked with a vector of another length than the others use")
+            self.transport.miss(home, "it asked with a vector of another length than the others use")
         return False
 
     # --- who is whose neighbour -------------------------------------------------------------------
 
     def _connected(self) -> Overlay:
         rng = np.random.default_rng(self.settings.seed)
-        peers = {self._transport.name(node_id): peer for peer, node_id in enumerate(self._nodes)}
+        peers = {self.transport.name(node_id): peer for peer, node_id in enumerate(self._nodes)}
         if isinstance(self._topology, list):
             edges = [(peers[one], peers[other]) for one, other in self._topology if one in peers and other in peers]
             return Overlay(edges, range(len(self._nodes)))
         if self._topology == "measured":
-            delays = {peer: self._transport.delays.get(node_id, 0.0) for peer, node_id in enumerate(self._nodes)}
+            delays = {peer: self.transport.delays.get(node_id, 0.0) for peer, node_id in enumerate(self._nodes)}
             return measured_overlay(delays, CONNECTIVITY, rng)
         return make_overlay(len(self._nodes), CONNECTIVITY, rng)
 
     def _learn_topics(self) -> None:
         needed = quorum_of(self.settings.federation, len(self.cards))
         topics = self.settings.overlay.learnt_topics
-        learning = TopicLearning(self._transport, self.cards, self.tools.key, topics, needed)
+        learning = TopicLearning(self.transport, self.cards, self.tools.key, topics, needed)
         held = learning.learn(list(self.builds))
         self._require_quorum(len(held), len(self.cards), "topics")
         self.builds = {node_id: self.builds[node_id] for node_id in held}
 
     def _names(self, peers: Sequence[int]) -> tuple[str, ...]:
-        return tuple(self._transport.name(self._nodes[peer]) for peer in peers)
+        return tuple(self.transport.name(self._nodes[peer]) for peer in peers)
 
     def _gossip(self) -> None:
-        transport, told = self._transport, defaultdict[int, list[Told]](list)
+        transport, told = self.transport, defaultdict[int, list[Told]](list)
         for _ in range(GOSSIP_ROUNDS + 1):
             near = {n: self._names(self._overlay.neighbours(peer)) for peer, n in enumerate(self._nodes)}
             outgoing = [Request(n, GossipRequest(names, tuple(told[n]))) for n, names in near.items()]
@@ -214,14 +214,14 @@ class OverlayWalk(HelpingRag):
             for peer, visits in due.items()
         ]
         self.tally({"walk-rounds": 1})
-        replies = self._transport.exchange(outgoing, "query.walk", WalkReply)
+        replies = self.transport.exchange(outgoing, "query.walk", WalkReply)
         slowest: dict[str, float] = defaultdict(float)  # of the peers that a question visits at the same time
         for peer, visits in due.items():
             reply = replies.get(self._nodes[peer])
-            if reply is None or reply.device != self._transport.name(self._nodes[peer]):
+            if reply is None or reply.device != self.transport.name(self._nodes[peer]):
                 self._overlay.away.add(peer)
                 reply = WalkReply("", (), 0.0)
-            told, worked = {one.question_id: one for one in reply.replies}, self._transport.worked(reply.seconds)
+            told, worked = {one.question_id: one for one in reply.replies}, self.transport.worked(reply.seconds)
             for name, visit in visits.items():
                 slowest[name] = max(slowest[name], worked / len(visits))
                 self._take(going[name], visit, told.get(name))
@@ -244,7 +244,7 @@ class OverlayWalk(HelpingRag):
                 one.walk.hit(visit)
                 one.given.evidence = [Evidence(one.asked.question_id, said.units)]
                 return
-            self._transport.miss(self._nodes[visit.peer], "it sent evidence in another's name, or too much")
+            self.transport.miss(self._nodes[visit.peer], "it sent evidence in another's name, or too much")
         near = one.walk.candidates(visit, self._overlay.neighbours(visit.peer))
         peers = dict(zip(self._names(near), near, strict=True))
         one.walk.miss(visit, [(peers[named.peer], named.score) for named in said.ranked if named.peer in peers])
@@ -281,7 +281,7 @@ class OverlayWalk(HelpingRag):
             if lessons and peer not in self._overlay.away
         ]
         self._lessons.clear()
-        self._transport.exchange(outgoing, "query.walk", WalkReply)
+        self.transport.exchange(outgoing, "query.walk", WalkReply)
 
     def _report(self, walked: Mapping[str, Wanderer]) -> None:
         """Add up what walks took; a question that home closed by itself queried one peer and hopped nowhere."""

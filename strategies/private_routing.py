@@ -1,4 +1,4 @@
-"""The server's part in private routing: it scores what it cannot read, and relays boxes that it cannot open."""
+"""The server's part in private routing: it scores what it cannot read, and relays messages that it cannot open."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from strategies.sealed_relay import Sent, fetch_sealed, fitting_messages
 from strategies.server_tools import ServerTools
 from strategies.transport import Request, Transport
 
-_MOST_BOX = 2 * LIMITS[HiddenRequest]
+_MOST_SEALED = 2 * LIMITS[HiddenRequest]
 _ROOM = LIMITS[RoundedOverview] - MIB  # for rounded vectors; the rest is for what stands around them
 _EACH = 128  # bytes of an owner's name and number
 _AT_ONCE = 32  # questions of one home on their way
 Waiting = Mapping[int, Sequence[Question]]  # open questions by the node of their home
-Boxes = Mapping[int, Sequence[SealedMessage]]
+SealedByHome = Mapping[int, Sequence[SealedMessage]]
 
 
 class PrivateRouter:
@@ -98,7 +98,7 @@ class PrivateRouter:
         owners = tuple(self._owners[place] for place in kept)
         return owners, self._tools.summaries.rows(frozenset(one.owner for one in owners))[2]
 
-    def route(self, waiting: Waiting) -> Boxes:
+    def route(self, waiting: Waiting) -> SealedByHome:
         """The requests that homes sealed for owners of their choice, by home."""
         encrypted = self._settings.exchange == "encrypted"
         if encrypted and not self._owners and self._by != "nearest":
@@ -112,18 +112,18 @@ class PrivateRouter:
                 sealed_messages[node_id] += messages
         return sealed_messages
 
-    def _by_themselves(self, waiting: Waiting) -> Boxes:
+    def _by_themselves(self, waiting: Waiting) -> SealedByHome:
         """By what homes hold: vectors of summaries, and memories."""
         return self._routed({node_id: self._request(asked) for node_id, asked in waiting.items()})
 
-    def _by_memories(self, waiting: Waiting) -> Boxes:
+    def _by_memories(self, waiting: Waiting) -> SealedByHome:
         """What a home got no scores for goes to the owners that its memories name, where homes ask these at all.
 
         A home that did not reply, or broke the protocol, is not asked again.
         """
         return self._by_themselves(waiting) if self._by == "nearest" else {}
 
-    def relay(self, sealed_messages: Boxes) -> tuple[dict[int, list[SealedMessage]], dict[str, float]]:
+    def relay(self, sealed_messages: SealedByHome) -> tuple[dict[int, list[SealedMessage]], dict[str, float]]:
         """Bring requests to owners and their replies back: the messages by home, and the seconds by question.
 
         They are those of home's choice, of scoring, and of the slowest owner.
@@ -145,7 +145,7 @@ class PrivateRouter:
 
     # --- encrypted scores -----------------------------------------------------------------------------
 
-    def _by_scores(self, waiting: Waiting) -> Boxes:
+    def _by_scores(self, waiting: Waiting) -> SealedByHome:
         transport, tools = self._transport, self._tools
         if not self._held:
             more = "its summaries are more than can be scored with the others'"
@@ -227,7 +227,7 @@ class PrivateRouter:
         peers = tuple(PeerKey(card.name, card.key) for card in self._cards.values())
         return RouteRequest(tuple(asked), peers, self._tools.key.public, owners, scores, self._by)
 
-    def _routed(self, requests: Mapping[int, RouteRequest]) -> Boxes:
+    def _routed(self, requests: Mapping[int, RouteRequest]) -> SealedByHome:
         """Let homes choose; a message for a question that they were not asked for is dropped and the home named."""
         outgoing = [Request(node_id, request) for node_id, request in requests.items()]
         sealed_messages: dict[int, list[SealedMessage]] = {}
@@ -253,7 +253,7 @@ class PrivateRouter:
         found = []
         for message in messages:
             chosen = owners[message.question_id]
-            fits = len(message.sealed) <= _MOST_BOX and len(chosen) < most
+            fits = len(message.sealed) <= _MOST_SEALED and len(chosen) < most
             if message.question_id in asked and message.device in self._nodes and message.device not in chosen and fits:
                 chosen.add(message.device)
                 found.append(message)

@@ -40,14 +40,14 @@ class RagRoute(ServingRag):
         asked = CentroidRequest(_CENTROIDS)
         outgoing = [Request(node_id, asked) for node_id in self.builds]
         self.centroids: dict[int, Centroids] = {}
-        for node_id, batch in self._transport.exchange(outgoing, "query.centroids", CentroidBatch).items():
+        for node_id, batch in self.transport.exchange(outgoing, "query.centroids", CentroidBatch).items():
             found = batch.centroids
-            if batch.device != self._transport.name(node_id):
-                self._transport.miss(node_id, "it shared centroids in another device's name")
+            if batch.device != self.transport.name(node_id):
+                self.transport.miss(node_id, "it shared centroids in another device's name")
             elif any(one.vector.shape != (dimension,) for one in found):
-                self._transport.miss(node_id, "its centroids have another length than this encoder's vectors")
+                self.transport.miss(node_id, "its centroids have another length than this encoder's vectors")
             elif len(found) > asked.most:
-                self._transport.miss(node_id, "it shared more centroids than were asked for")
+                self.transport.miss(node_id, "it shared more centroids than were asked for")
             elif found:
                 self.centroids[node_id] = Centroids(
                     np.stack([one.vector for one in found]),
@@ -76,7 +76,7 @@ class RagRoute(ServingRag):
         for question_id, route in routes.items():
             spent = at_home[question_id] + help_given.get(question_id, Help()).seconds
             self._settle(question_id, route, spent)
-        asked = Counter(self._transport.name(node_id) for route in routes.values() for node_id in route)
+        asked = Counter(self.transport.name(node_id) for route in routes.values() for node_id in route)
         self.tally({f"routing-{name}": count for name, count in asked.items()} | {"routed": len(routes)})
 
     def route(self, question_id: str) -> dict[int, float]:
@@ -91,7 +91,7 @@ class RagRoute(ServingRag):
 
     def _settle(self, question_id: str, route: dict[int, float], spent: float) -> None:
         """What nobody could help with is an abstention; home's and owners' seconds belong to the answer."""
-        told = ", ".join(f"{self._transport.name(node_id)} {chance:.2f}" for node_id, chance in route.items())
+        told = ", ".join(f"{self.transport.name(node_id)} {chance:.2f}" for node_id, chance in route.items())
         answer = self.answers.get(question_id)
         if answer is None or question_id in self.open:
             answer = declined(question_id, "nobody could help")

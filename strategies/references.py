@@ -73,12 +73,12 @@ class Centralized(FederatedRag):
         """
         log(WARNING, "centralized: whole documents leave the devices; this is a reference, not a way to run")
         outgoing = [Request(node_id, DocumentsRequest()) for node_id in self.builds]
-        batches = self._transport.exchange(outgoing, "query.documents", DocumentBatch)
+        batches = self.transport.exchange(outgoing, "query.documents", DocumentBatch)
         self._require_quorum(len(batches), len(self.cards), "documents")
         home = fedrag_home(self.settings.home) / CENTRE / self.settings.data_key
         shutil.rmtree(home / "documents", ignore_errors=True)
         for node_id, batch in batches.items():
-            device = self._transport.name(node_id)
+            device = self.transport.name(node_id)
             named = [replace(one, id=f"{device}-{one.id}") for one in batch.documents]
             write_documents(home / "documents" / device, named)
         self.centre = EdgeDevice(CENTRE, home / "documents", home / "store", self.settings, self.tools.models)

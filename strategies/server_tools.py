@@ -1,4 +1,4 @@
-"""What a server has at hand: its own models and the fused bank; each is loaded when a strategy first asks for it."""
+"""What a server has at hand: its own models and the shared memory; each is loaded when a strategy first asks for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from strategies.discovery import NameKeys
 from strategies.transport import steps
 
 BRIDGES = 1  # two-hop memories that fusion composes for each memory
-_CLOSED = ("summaries", "scorer", "quota", "fusion_caches", "bank")
+_CLOSED = ("summaries", "scorer", "quota", "fusion_caches", "shared_memory")
 
 
 class ServerTools:
@@ -58,7 +58,7 @@ class ServerTools:
     @cached_property
     def key(self) -> SealingKey:
         """The server's key, by which devices and server tag what they send each other."""
-        return SealingKey.kept(self._private / "box.key")
+        return SealingKey.kept(self._private / "sealing.key")
 
     @cached_property
     def scorer(self) -> SummaryScorer:
@@ -89,9 +89,9 @@ class ServerTools:
         return FusionCaches(root, self.settings.caching.bytes, repr(made_by))
 
     @cached_property
-    def bank(self) -> SharedMemory:
-        """The fused bank, which outlives the run; one for each set of documents."""
-        root = fedrag_home(self.settings.home) / "bank" / self.settings.data_key
+    def shared_memory(self) -> SharedMemory:
+        """The shared memory, which outlives the run; one for each set of documents."""
+        root = fedrag_home(self.settings.home) / "shared-memory" / self.settings.data_key
         models, settings = self.models, self.settings
         return SharedMemory.open(
             root,

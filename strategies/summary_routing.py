@@ -48,7 +48,7 @@ _LEAST = _ROOM // 100_000 + 1  # bytes that each is counted for: an overview hol
 
 
 class SummaryRouting(ServingRag):
-    """Home answers where its gate trusts its candidates; else the owners of the nearest summaries give evidence.
+    """Home answers where its gate accepts a candidate; else the owners of the nearest summaries give evidence.
 
     The server sees the summaries and the vectors of open questions, as they pass the filter. Devices see the vectors of
     each other's summaries, as far as the settings say, so that the gate knows whether others know more. Who
@@ -107,7 +107,7 @@ class SummaryRouting(ServingRag):
         if sealed:
             self.tools.summaries.forget()  # what another run may have left there
             most = most_sealed(self.settings.routing.precision, self.tools.models.encoder.dimension)
-            held = relay_summaries(self._transport, {node_id: self.cards[node_id] for node_id in self.builds}, most)
+            held = relay_summaries(self.transport, {node_id: self.cards[node_id] for node_id in self.builds}, most)
         else:
             held = len(self.summary_index)
             self._hand_out()
@@ -115,7 +115,7 @@ class SummaryRouting(ServingRag):
 
     def private_router(self) -> PrivateRouter:
         """Relays what homes ask in sealed messages, over the summaries that are there now."""
-        return PrivateRouter(self._transport, self.tools, self.settings, self.cards, self._present, self.retrieve_by)
+        return PrivateRouter(self.transport, self.tools, self.settings, self.cards, self._present, self.retrieve_by)
 
     def _collect(self) -> frozenset[str]:
         """Take from each device what is not known yet, and drop what is no longer true.
@@ -125,7 +125,7 @@ class SummaryRouting(ServingRag):
         frozenset
             The devices that take part and did so to the end.
         """
-        transport, evidence_store = self._transport, self.tools.summaries
+        transport, evidence_store = self.transport, self.tools.summaries
         nodes, ended, exchange = self.there, set[int](), self.settings.exchange_for(self.mode)
         for _ in range(MOST_PAGES):
             known = {node_id: evidence_store.known_of(transport.name(node_id)) for node_id in nodes}
@@ -148,7 +148,7 @@ class SummaryRouting(ServingRag):
             return
         fits = len(self.summary_index) <= OVERVIEW and settings.exchange == "plain"
         told = self._overview() if fits or settings.exchange == "download" else _NO_OVERVIEW
-        self._transport.exchange([Request(node_id, told) for node_id in nodes], "query.overview", ImportReport)
+        self.transport.exchange([Request(node_id, told) for node_id in nodes], "query.overview", ImportReport)
 
     def _overview(self) -> SummaryOverview:
         """The vectors of as many whole devices' summaries as go into a request; who is left out is named."""
@@ -160,12 +160,12 @@ class SummaryRouting(ServingRag):
         kept, out = fitting(list(sizes.values()), _ROOM)
         for place in out:
             if (node_id := self.node_of(names[place])) is not None:
-                self._transport.miss(node_id, "its summaries do not go into one message with the others'")
+                self.transport.miss(node_id, "its summaries do not go into one message with the others'")
         fit = {names[place] for place in kept}
         return SummaryOverview(tuple(one for one in told if one.origin in fit))
 
     def _takes(self, node_id: int, batch: SummaryBatch) -> bool:
-        transport = self._transport
+        transport = self.transport
         if batch.device != transport.name(node_id):
             transport.miss(node_id, "it shared summaries in another device's name")
             return False
@@ -213,7 +213,7 @@ class SummaryRouting(ServingRag):
             Request(node_id, SealedFinish(tuple(asked), tuple(given.get(node_id, ())), self.mode))
             for node_id, asked in waiting.items()
         ]
-        for node_id, batch in self._transport.exchange(outgoing, "query.finish_sealed", AnswerBatch).items():
+        for node_id, batch in self.transport.exchange(outgoing, "query.finish_sealed", AnswerBatch).items():
             self.take(node_id, batch)
         owners: dict[str, tuple[str, ...]] = dict.fromkeys(drafts, ())
         for messages in sealed_messages.values():

@@ -200,7 +200,7 @@ class Federation:
 
     @property
     def home(self) -> Path:
-        """Where stores, bank and results are."""
+        """Where stores, shared memory and results are."""
         return self.root / "home"
 
     def settings(self, **changes: Plain) -> Settings:

@@ -1,4 +1,4 @@
-"""What is private in a device's documents appears in nothing that leaves it: messages, logs, errors, results, banks."""
+"""What is private in a device's documents appears in nothing that leaves it: messages, logs, errors, results."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_device_s_canaries_are_in_its_own_directory_alone(outcome: Outcome, de
     assert found_under(last, canaries.masked) == set()
     assert found_under(told, canaries.masked) == set()
     assert found_under(own / "caches", canaries.masked) == set()
-    assert (home / "bank").is_dir()
+    assert (home / "shared-memory").is_dir()
 
 
 def test_the_caches_hold_what_was_said(outcome: Outcome) -> None:
@@ -146,7 +146,7 @@ def test_summaries_and_the_server_s_answers_touched_what_is_private(outcome: Out
 
 
 @pytest.mark.parametrize("strategy", ["summary-routing encrypted", "summary-routing sealed", "confidential-broadcast"])
-def test_evidence_in_boxes_was_asked_for_and_is_not_in_clear(outcome: Outcome, strategy: str) -> None:
+def test_sealed_evidence_was_asked_for_and_is_not_in_clear(outcome: Outcome, strategy: str) -> None:
     messages = outcome.runs[strategy].messages
     sealed_messages = [data for kind, data in messages if kind == "query.retrieve_sealed"]
     assert max(map(len, sealed_messages)) > 500

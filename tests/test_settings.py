@@ -91,7 +91,7 @@ WRONG: list[tuple[str, Plain, str]] = [
     ("models.read-seconds", float("inf"), "less than or equal to 3600"),
     ("models.read-seconds", float("nan"), "not allowed"),
     ("hypergraph.grouping", "dealt", "'learned', 'k-means' or 'random'"),
-    ("fedrag.without", "owners, bank", "memories, owners, summaries, reading, cache"),
+    ("fedrag.without", "owners, others", "memories, owners, summaries, reading, cache"),
     ("inference.abstain-below", 1.2, "less than or equal to 1"),
     ("inference.passages", 0, "greater than or equal to 1"),
     ("graph.written-by", "hand", "'rules' or 'model'"),

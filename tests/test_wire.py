@@ -210,7 +210,7 @@ LARGEST: dict[str, tuple[object, dict[str, int]]] = {
 
 
 @pytest.mark.parametrize("case", LARGEST)
-def test_the_most_bytes_of_a_box_are_those_of_the_largest_record(case: str) -> None:
+def test_the_most_bytes_of_a_sealed_message_are_those_of_the_largest_record(case: str) -> None:
     record, within = LARGEST[case]
     sealed = seal(wire.pack(record, run=RUN), SealingKey.fresh().public, "context")
     most = wire.most_bytes(type(record), **within)

@@ -1,1 +1,1 @@
-"""The front door: devices and federations for Python, in this process."""
+"""The interface for Python: devices and federations in this process."""

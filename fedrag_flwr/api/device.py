@@ -16,10 +16,10 @@ from fedrag_flwr.api.configured import Given, configured
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.device.builds import forget_memory
 from fedrag_flwr.errors import DocumentError, NotFoundError, SourceError, StoreError
+from fedrag_flwr.home_paths import Plain, deployed_root, fedrag_home, new_id, valid_name
 from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.memory.store.database import FILE
 from fedrag_flwr.models.base import Heard
-from fedrag_flwr.places import Plain, deployed_root, fedrag_home, new_id, valid_name
 from fedrag_flwr.records import BuildReport, Progress, Question, silent
 from fedrag_flwr.service.answers import given
 from fedrag_flwr.settings import OWN, Settings

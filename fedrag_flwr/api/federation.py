@@ -19,9 +19,9 @@ from fedrag_flwr.errors import SettingError, SourceError
 from fedrag_flwr.evaluation.gold import GoldQuestion, gold_of, read_gold
 from fedrag_flwr.evaluation.measures import COST, QUALITY
 from fedrag_flwr.evaluation.results import read_answers, read_summary
+from fedrag_flwr.home_paths import Plain, new_id
 from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.nodes import Node
-from fedrag_flwr.places import Plain, new_id
 from fedrag_flwr.records import BuildReport, Progress, Question, silent
 from fedrag_flwr.service.answers import given
 from fedrag_flwr.settings import Settings

@@ -142,8 +142,8 @@ def _conflicts(analysis: QuestionAnalysis, answer: str, units: Sequence[Evidence
         return []
     same, found = normalise_anchor(answer), []
     for unit, facts in zip(units, pipeline.facts([unit.text for unit in units]), strict=True):
-        fitting = {fact.anchor: fact.text for fact in facts if matches_type(analysis.answer_type, fact.type)}
-        other = {anchor: text for anchor, text in fitting.items() if anchor not in analysis.anchors}
+        matching = {fact.anchor: fact.text for fact in facts if matches_type(analysis.answer_type, fact.type)}
+        other = {anchor: text for anchor, text in matching.items() if anchor not in analysis.anchors}
         if len(other) != 1 or coverage(analysis.anchors, [f"{unit.title} {unit.text}"]) < 1.0:
             continue
         [(anchor, text)] = other.items()

@@ -31,10 +31,10 @@ from fedrag_flwr.cli.console import (
 )
 from fedrag_flwr.cli.memory import HERE, NameOption, StoreOption, device_at, open_as_configured, print_path
 from fedrag_flwr.errors import NotFoundError, ServiceAbsentError
+from fedrag_flwr.home_paths import new_id
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.outbox import Outbox
 from fedrag_flwr.models.base import Heard
-from fedrag_flwr.places import new_id
 from fedrag_flwr.records import Question
 from fedrag_flwr.records.isolate import settled
 from fedrag_flwr.service.answers import GivenAnswer, given, read_answer

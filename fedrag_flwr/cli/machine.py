@@ -18,12 +18,12 @@ from rich.table import Table
 from fedrag_flwr.caching import find_tiers
 from fedrag_flwr.cli.console import JsonFlag, err, out, print_json, progress_bar, with_errors
 from fedrag_flwr.errors import ModelHashError, ServiceAbsentError, ServiceError
+from fedrag_flwr.home_paths import deployed_root, fedrag_home
 from fedrag_flwr.models.choose import TRIALS, form_for_machine, meant_by_auto
 from fedrag_flwr.models.files import list_models
 from fedrag_flwr.models.files import pull as pull_file
 from fedrag_flwr.models.files import verify as verify_file
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR
-from fedrag_flwr.places import deployed_root, fedrag_home
 from fedrag_flwr.service.client import ServiceClient
 from fedrag_flwr.service.protocol import SOCKET
 from fedrag_flwr.settings import AUTO

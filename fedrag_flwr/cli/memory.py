@@ -32,10 +32,10 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.device.views import MemoryLine, view_document, view_hyperedge
 from fedrag_flwr.device_files import DeviceFiles
 from fedrag_flwr.errors import NotFoundError, SettingError, SourceError, StoreError
+from fedrag_flwr.home_paths import fedrag_home
 from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.database import FILE
-from fedrag_flwr.places import fedrag_home
 from fedrag_flwr.records import BuildReport, ChosenPath
 from fedrag_flwr.service.config import DeviceConfig, config_of
 from fedrag_flwr.service.protocol import CONFIG

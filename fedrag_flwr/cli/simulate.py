@@ -90,5 +90,5 @@ def _follow(line: str, status: Status, verbose: bool) -> None:
 
 
 def _forget(settings: Settings, home: Path) -> None:
-    for place in ("devices", "bank", "fusion"):
+    for place in ("devices", "shared-memory", "fusion"):
         shutil.rmtree(home / place / settings.data_key, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Building a device's memory: what changed is read and learnt, and what that concerns is asked back."""
+"""Building a device's memory: what changed is read and learnt, and what that concerns is filtered anew."""
 
 from __future__ import annotations
 

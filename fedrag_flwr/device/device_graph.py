@@ -223,7 +223,7 @@ class DeviceGraph:
             A vector has another length than this device's encoder gives, or this device takes sealed ones alone.
         """
         if self.settings.graph.share == "sealed":
-            raise WireError("this device takes summaries from sealed boxes alone", where="SummaryOverview")
+            raise WireError("this device takes summaries from sealed messages alone", where="SummaryOverview")
         return self.keep_overview(overview)
 
     def keep_overview(self, overview: SummaryOverview) -> ImportReport:

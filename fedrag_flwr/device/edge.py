@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from fedrag_flwr.device.modes import DeviceAnswers, Engines, Memories
 from fedrag_flwr.device.views import TraceLine, trace_answer
 from fedrag_flwr.errors import PrivacyError, WireError
+from fedrag_flwr.home_paths import fedrag_home, valid_name
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.memory.generate.rules import RuleGenerator
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Heard
-from fedrag_flwr.places import fedrag_home, valid_name
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
@@ -131,10 +131,10 @@ class EdgeDevice:
 
     def describe(self) -> DeviceCard:
         """Who this device is; counts only."""
-        from fedrag_flwr.device.shared_memory import bank_of
+        from fedrag_flwr.device.shared_memory import shared_memory_of
 
         counts = self.store.counts()
-        bank, version = bank_of(self.store)
+        shared_memory, version = shared_memory_of(self.store)
         return DeviceCard(
             name=self.name,
             sources=self.sources.kinds,
@@ -144,8 +144,8 @@ class EdgeDevice:
             documents=counts.documents,
             items=counts.items,
             version=self.store.version,
-            bank=bank,
-            bank_version=version,
+            shared_memory=shared_memory,
+            shared_memory_version=version,
             pending=self.store.pending(),
             key=self.key.public,
         )
@@ -180,11 +180,11 @@ class EdgeDevice:
 
         return build_device(self, memories=memories, graph=graph, empty=empty, progress=progress)
 
-    def import_bank(self, delta: Delta) -> ImportReport:
+    def import_shared_memory(self, delta: Delta) -> ImportReport:
         """Take in others' memories; what is malformed is refused and counted by reason."""
-        from fedrag_flwr.device.shared_memory import take_bank
+        from fedrag_flwr.device.shared_memory import take_shared_memory
 
-        return take_bank(self.store, delta)
+        return take_shared_memory(self.store, delta)
 
     def answer(
         self,
@@ -474,7 +474,7 @@ class EdgeDevice:
         """For which others seal."""
         from fedrag_flwr.privacy.seals import SealingKey
 
-        return SealingKey.kept(self.kept / "box.key")
+        return SealingKey.kept(self.kept / "sealing.key")
 
     @cached_property
     def sums(self) -> GroupSums:

@@ -173,7 +173,7 @@ class DeviceGiving:
         self._refuse_laxer(request.exchange)
         if self.releases.settings.graph.share == "sealed":
             raise PrivacyError(
-                "this device's summaries leave in sealed boxes alone",
+                "this device's summaries leave in sealed messages alone",
                 where=self.releases.device,
                 fix='the run needs graph.share = "sealed"',
             )

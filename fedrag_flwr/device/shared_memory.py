@@ -13,7 +13,7 @@ from fedrag_flwr.memory.store.pages import Page, Read, cut, weight
 from fedrag_flwr.privacy.export import ExportFilter, Released
 from fedrag_flwr.records import Cursor, Delta, ImportReport, MemoryItem, ShareRequest
 
-BANK = "bank"  # meta key: the id of the fused bank that was taken in last
+SHARED_MEMORY = "shared-memory"  # meta key: the id of the shared memory that was taken in last
 SHARED = "shared"  # meta key: the latest version of the store that others may know of
 
 
@@ -126,7 +126,7 @@ class Sharing:
         edges = (edge for item in page.items for edge in item.hyperedges)
         self.hide.prepare(page.retracted, (item.id for item in page.items), edges)
         names = {shared_id(self.device, self.hide(item.id)): item.id for item in page.items}
-        self.store.lead_back("own", names)  # by these a bank gives them to others
+        self.store.lead_back("own", names)  # by these the server gives them to others
         released = self.export.release_items(page.items)
         if len(page.items) > 1 and sum(map(weight, released.items)) > 2 * size:
             return self._page_of(read, gone, after, size // 2)
@@ -146,31 +146,31 @@ class Sharing:
         return int(self.store.meta(SHARED) or 0)
 
 
-def bank_of(store: MemoryStore) -> tuple[str, int]:
-    """The id and the version of the fused bank beyond which a device lacks it; version 0 where it wants all of it."""
-    bank, version = _taken(store)
-    return bank, 0 if store.wants_all() else version
+def shared_memory_of(store: MemoryStore) -> tuple[str, int]:
+    """The id and the version of the shared memory beyond which a device lacks it; version 0 where it wants all."""
+    known, version = _taken(store)
+    return known, 0 if store.wants_all() else version
 
 
-def take_bank(store: MemoryStore, delta: Delta) -> ImportReport:
+def take_shared_memory(store: MemoryStore, delta: Delta) -> ImportReport:
     """Take in others' memories; what is malformed is refused and counted by reason.
 
-    Of a delta in pages each but the last is put aside: until then the bank is what it was, and so it is where the last
-    one is refused.
+    Of a delta in pages each but the last is put aside: until then the shared memory is what it was, and so it is where
+    the last one is refused.
 
     Raises
     ------
     WireError
-        The delta goes on from a bank that the device does not have, or ends before what it has.
+        The delta goes on from a shared memory that the device does not have, or ends before what it has.
     """
-    bank, version = _taken(store)
-    if delta.since and (delta.origin != bank or delta.since > version):
-        raise WireError("the delta goes on from a bank that this device does not have", where="Delta")
+    known, version = _taken(store)
+    if delta.since and (delta.origin != known or delta.since > version):
+        raise WireError("the delta goes on from a shared memory that this device does not have", where="Delta")
     if delta.since and delta.version < version:
-        raise StaleMessageError("the delta ends before what this device has of the bank", where="Delta")
-    return store.import_delta(delta, snapshot=delta.since == 0, meta={BANK: delta.origin})
+        raise StaleMessageError("the delta ends before what this device has of the shared memory", where="Delta")
+    return store.import_delta(delta, snapshot=delta.since == 0, meta={SHARED_MEMORY: delta.origin})
 
 
 def _taken(store: MemoryStore) -> tuple[str, int]:
-    """The id and the version of the fused bank that was taken in last; "" and 0 where there is none."""
-    return store.meta(BANK) or "", int(store.meta(SHARED_VERSION) or 0)
+    """The id and the version of the shared memory that was taken in last; "" and 0 where there is none."""
+    return store.meta(SHARED_MEMORY) or "", int(store.meta(SHARED_VERSION) or 0)

@@ -168,12 +168,12 @@ class DocumentView:
 
 @dataclass(frozen=True, slots=True)
 class DeviceView:
-    """What a device is: its release, the versions of its memory and of the bank, its models, and what it holds."""
+    """What a device is: its release, the versions of its own and the shared memory, its models, and what it holds."""
 
     name: str
     release: str
     memory_version: int
-    bank_version: int
+    shared_memory_version: int
     encoder: str
     generator: str
     pipeline: str

@@ -1,9 +1,9 @@
 """The enclave of C-FedRAG: a process with a key of its own, in which questions and evidence come together in clear.
 
-Nothing that it writes is in clear but its public key: questions come in and answers go out in boxes between it and
-homes, requests and evidence in boxes between it and owners. It keeps nothing on disk. It is an ordinary process:
-nothing proves what it runs, and who owns the machine can read its memory. In use it would run in a trusted execution
-environment, whose attestation devices check before they seal anything for its key.
+Nothing that it writes is in clear but its public key: questions come in and answers go out sealed between it and homes,
+requests and evidence sealed between it and owners. It keeps nothing on disk. It is an ordinary process: nothing proves
+what it runs, and who owns the machine can read its memory. In use it would run in a trusted execution environment,
+whose attestation devices check before they seal anything for its key.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class Enclave:
         data = self.key.open(message.sealed, context_of("question", self._run, name, home))
         sealed_question = wire.unpack(data, EnclaveQuestion, run=self._run)
         if (sealed_question.question.id, sealed_question.question.home) != (name, home):
-            raise CipherError("a box that holds another question", where=_SELF)
+            raise CipherError("a sealed message that holds another question", where=_SELF)
         return sealed_question
 
     def _answered(self, sealed_question: EnclaveQuestion, units: Sequence[EvidenceUnit]) -> Answer:

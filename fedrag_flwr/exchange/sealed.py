@@ -1,4 +1,4 @@
-"""Requests and evidence in sealed boxes: who relays them sees from whom to whom they go, and nothing else."""
+"""Requests and evidence in sealed messages: who relays them sees from whom to whom they go, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Summaries that members of the federation alone can read: who relays them sees whose they are, and their size.
 
 A device seals the vectors once, under a key made for them, and that key for each reader, together with a tag under the
-key that both share: it proves who sealed which box.
+key that both share: it proves who sealed what.
 """
 
 from __future__ import annotations
@@ -124,17 +124,17 @@ class PrivateSummaries:
     def _opened(self, sealed: SealedSummaries, sender: bytes, run: str) -> tuple[SubgraphSummary, ...]:
         """A member's summaries, once it is proven that they are its own and newer than those before."""
         if [message.device for message in sealed.keys] != [self._device]:
-            raise CipherError("there is no key to them for this device", where="box")
+            raise CipherError("there is no key to them for this device", where="sealed message")
         context = self._context(sealed.device, sealed.number, run)
         opened = self._key.open(sealed.keys[0].sealed, context)
         check_tag(self._key.tag_key(sender), opened[_KEY:], *_proven(context, sealed.sealed))
         self._numbers.check(sender, sealed.number)
         told = self._unpacked(SealingKey(opened[:_KEY]).open(sealed.sealed, context), run)
         if len(told) > MOST_SUMMARIES:
-            raise WireError(f"a device may have {MOST_SUMMARIES:,} summaries", where="box")
+            raise WireError(f"a device may have {MOST_SUMMARIES:,} summaries", where="sealed message")
         for one in told:
             if one.origin != sealed.device or one.text or one.vector.shape != (self._encoder.dimension,):
-                raise WireError("something else than vectors of its sender's summaries", where="box")
+                raise WireError("something else than vectors of its sender's summaries", where="sealed message")
         return told
 
     def _packed(self, overview: SummaryOverview, run: str) -> bytes:

@@ -77,7 +77,7 @@ class GroupSums:
         """
         if request.sealed:
             if len(request.peers) != 1:
-                raise WireError("a box comes from one peer", where="GroupRequest")
+                raise WireError("a sealed key comes from one peer", where="GroupRequest")
             context, [peer] = context_of("group key", run, "", self._device), request.peers
             opened = self._sealed.open(request.sealed, context)
             key, proof = opened[:-_PROOF], opened[-_PROOF:]

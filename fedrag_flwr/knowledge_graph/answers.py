@@ -68,7 +68,7 @@ class GraphAnswers:
         return self._reasoned(question, analysis, self.evidence(vector), start)
 
     def gated(self, question: Question) -> Answer | OpenQuestion:
-        """Home's best candidate where the gate trusts it; else an open question, with that candidate as a draft."""
+        """Home's best candidate where the gate accepts it; else an open question, with that candidate as a draft."""
         start = self.clock()
         vector, analysis = self._read(question)
         units = self.evidence(vector)
@@ -132,8 +132,8 @@ def _drafted(
         question_id=question.id,
         text=drafted,
         path="cognizer" if drafted else "abstained",
-        score=decision.trust,
-        decisions=(because("gate", decision.explanation, decision.trust, decision.threshold),),
+        score=decision.confidence,
+        decisions=(because("gate", decision.explanation, decision.confidence, decision.threshold),),
         sources=tuple(f"{unit.origin}/{unit.id}" for unit in units)[:_MOST_SOURCES],
         cost=cost,
         evidence=tuple(units),

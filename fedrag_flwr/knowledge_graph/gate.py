@@ -23,7 +23,7 @@ _UNKNOWN = 0.5  # what a signal counts for that is not known
 
 @dataclass(frozen=True, slots=True)
 class GateModel:
-    """Trust in home's answers as a logistic function of signals.
+    """Confidence in home's answers as a logistic function of signals.
 
     Parameters
     ----------
@@ -32,9 +32,9 @@ class GateModel:
     weights
         One for each of them.
     bias
-        Trust's log-odds where all signals are 0.
+        Confidence's log-odds where all signals are 0.
     threshold
-        Trust from which home answers.
+        Confidence from which home answers.
     fitted_on
         What weights and threshold were fitted on.
     """
@@ -49,13 +49,13 @@ class GateModel:
         if not set(self.signals) <= set(SIGNALS) or len(self.weights) != len(self.signals):
             raise SettingError("a gate needs known signals and one weight for each", where="gate")
 
-    def trust(self, signals: Signals) -> float:
-        """How far home's answers are trusted, in (0, 1)."""
+    def confidence(self, signals: Signals) -> float:
+        """How sure home's answers are, in (0, 1)."""
         logit = self.bias + sum(w * getattr(signals, name) for name, w in zip(self.signals, self.weights, strict=True))
         return float(1.0 / (1.0 + np.exp(-np.clip(logit, -50.0, 50.0))))
 
     def pushes(self, signals: Signals) -> dict[str, float]:
-        """By how much each signal moves trust's log-odds, beside its being unknown: above 0 towards home."""
+        """By how much each signal moves confidence's log-odds, beside its being unknown: above 0 towards home."""
         weights = zip(self.signals, self.weights, strict=True)
         return {name: weight * (getattr(signals, name) - _UNKNOWN) for name, weight in weights}
 
@@ -94,7 +94,7 @@ class GateDecision:
 
     at_home: bool
     chosen: int
-    trust: float
+    confidence: float
     threshold: float
     explanation: str
 
@@ -121,7 +121,7 @@ class Gate:
         units: Sequence[EvidenceUnit],
         lead: float = UNKNOWN_LEAD,
     ) -> GateDecision:
-        """Trust or mistrust home's candidates; where none says anything the question leaves, whatever else holds.
+        """Accept or reject home's candidates; where none says anything the question leaves, whatever else holds.
 
         Parameters
         ----------
@@ -135,9 +135,9 @@ class Gate:
             How far home's summaries are nearer to the question than others'.
         """
         signals, chosen = self.reader.measure(analysis, candidates, units, lead)
-        trust = self.model.trust(signals)
-        at_home = chosen >= 0 and trust >= self.model.threshold
-        sign = ">=" if trust >= self.model.threshold else "<"
-        why = f"gate: trust {trust:.2f} {sign} {self.model.threshold:.2f} ({self.model.explained(signals)})"
+        confidence = self.model.confidence(signals)
+        at_home = chosen >= 0 and confidence >= self.model.threshold
+        sign = ">=" if confidence >= self.model.threshold else "<"
+        why = f"gate: confidence {confidence:.2f} {sign} {self.model.threshold:.2f} ({self.model.explained(signals)})"
         told = why if chosen >= 0 else f"no candidate says anything; {why}"
-        return GateDecision(at_home, chosen, trust, self.model.threshold, told)
+        return GateDecision(at_home, chosen, confidence, self.model.threshold, told)

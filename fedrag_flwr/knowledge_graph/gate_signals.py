@@ -1,4 +1,4 @@
-"""What tells whether home's answers are to be trusted: each signal in [0, 1], 1 for trust (DGRAG 3.3 step 5)."""
+"""What tells whether home's answers are good enough: each signal in [0, 1], 1 for confidence (DGRAG 3.3 step 5)."""
 
 from __future__ import annotations
 

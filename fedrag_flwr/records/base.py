@@ -76,7 +76,7 @@ Key = Annotated[bytes, Bound(size=32)]  # X25519, or an authentication tag's dig
 Ciphertext = Annotated[bytes, Bound(size=96 * 2**10)]
 MOST_PARTS = 64
 SumParts = Annotated[tuple[Ciphertext, ...], Bound(items=MOST_PARTS)]  # numbers under a group's key, or their sum
-Box = Annotated[bytes, Bound(size=2**20)]
+Sealed = Annotated[bytes, Bound(size=2**20)]
 HiddenVector = Annotated[Vector, Bound(empty=True)]  # empty where the exchange does not tell it
 
 

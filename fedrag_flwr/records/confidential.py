@@ -1,4 +1,4 @@
-"""Messages of which who relays them learns little: encrypted questions and scores, sealed boxes, group keys."""
+"""Messages of which who relays them learns little: encrypted questions and scores, sealed messages, group keys."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from fedrag_flwr.records.answers import Question
-from fedrag_flwr.records.base import AnswerMode, Bound, Box, Ciphertext, Key, Name, RetrieveBy, Seconds, SumParts
+from fedrag_flwr.records.base import AnswerMode, Bound, Ciphertext, Key, Name, RetrieveBy, Sealed, Seconds, SumParts
 from fedrag_flwr.records.messages import EvidenceRequest
 
 
@@ -99,12 +99,12 @@ class SealedMessage:
 
     question_id: Name
     device: Name
-    sealed: Box
+    sealed: Sealed
 
 
 @dataclass(frozen=True, slots=True)
 class SealedMessages:
-    """Boxes on their way; `device` is the one that sends them, or that they are sent to."""
+    """Sealed messages on their way; `device` is the one that sends them, or that they are sent to."""
 
     device: Name
     messages: Annotated[tuple[SealedMessage, ...], Bound(items=100_000)]
@@ -182,4 +182,4 @@ class GroupRequest:
     """Asks a device to make a group's key and seal it to peers, or to take the one that its only peer sealed."""
 
     peers: Annotated[tuple[PeerKey, ...], Bound(items=100_000)]
-    sealed: Box = b""
+    sealed: Sealed = b""

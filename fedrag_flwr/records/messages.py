@@ -71,9 +71,9 @@ class DeviceCard:
     documents: Count
     items: Count
     version: Count
-    bank: Name  # id of the fused bank that this device has taken in, "" before the first
-    bank_version: Count
-    pending: Pending = NOTHING_PENDING  # the part of the bank's next delta that it has
+    shared_memory: Name  # id of the one that this device has taken in, "" before the first
+    shared_memory_version: Count
+    pending: Pending = NOTHING_PENDING  # the part of the shared memory's next delta that it has
     key: Key = b""  # for whom messages to this device are sealed
 
 
@@ -127,9 +127,9 @@ class ShareRequest:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """New and retracted memories of one origin (upload) or of the fused bank (download).
+    """New and retracted memories of one origin (upload) or of the shared memory (download).
 
-    `origin` is a device's name, or the bank's id. With `since` 0 it is a whole snapshot: what it lacks is gone.
+    `origin` is a device's name or the shared memory's id. With `since` 0 it is a whole snapshot: what it lacks is gone.
     Versions count within one `generation`: a store made anew, or a filter that lets something else pass,
     begins another.
     What is too large for one message comes in pages: each holds what follows `after`, and the next one begins at

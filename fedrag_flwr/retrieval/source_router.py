@@ -69,7 +69,7 @@ def centroids_of(vectors: Floats, most: int, seed: int) -> Centroids:
     members = [vectors[labels == number] for number in range(groups)]
     kept = [rows for rows in members if len(rows) >= _FEWEST] or [vectors]  # where all are too small, one of all
     centroids = [rows.mean(axis=0) for rows in kept]
-    units = np.stack([middle / max(float(np.linalg.norm(middle)), 1e-12) for middle in centroids]).astype(np.float32)
+    units = np.stack([one / max(float(np.linalg.norm(one)), 1e-12) for one in centroids]).astype(np.float32)
     closeness = np.array([float((rows @ unit).mean()) for rows, unit in zip(kept, units, strict=True)])
     sizes = np.exp2(np.round(np.log2([len(rows) for rows in kept]))).astype(np.int64)
     order = np.argsort(-sizes, kind="stable")

@@ -48,7 +48,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A device, or the bank, from which memories came, and how many."""
+    """A device, or the shared memory, from which memories came, and how many."""
 
     name: str
     memories: int

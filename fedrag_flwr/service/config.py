@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.places import deployed_name, deployed_root, fedrag_home, is_deployed, valid_name
+from fedrag_flwr.home_paths import deployed_name, deployed_root, fedrag_home, is_deployed, valid_name
 from fedrag_flwr.service.protocol import CONFIG, OFF, Plain, default_socket
 from fedrag_flwr.settings import OWN, is_endpoint
 from fedrag_flwr.sources.folder import mode_of

@@ -24,7 +24,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from fedrag_flwr.handling import place_of
-from fedrag_flwr.service.queues import Lane
+from fedrag_flwr.service.queues import RequestQueue
 from fedrag_flwr.service.resident import Resident
 
 OURS = "fedrag_flwr"
@@ -79,11 +79,11 @@ class Metrics:
     ----------
     resident
         The device.
-    lanes
+    queues
         Its queues.
     """
 
-    def __init__(self, resident: Resident, queues: Iterable[Lane]) -> None:
+    def __init__(self, resident: Resident, queues: Iterable[RequestQueue]) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
         self._requests = Counter(
@@ -99,9 +99,9 @@ class Metrics:
         self._verdicts = Counter(
             "fedrag_feedback", "What people think of answers.", ["verdict"], registry=self._registry
         )
-        queue = Gauge("fedrag_queue_length", "Requests that wait or are worked on.", ["lane"], registry=self._registry)
-        for lane in queues:
-            queue.labels(lane.name).set_function(partial(_length, lane))
+        length = Gauge("fedrag_queue_length", "Requests waiting or worked on.", ["queue"], registry=self._registry)
+        for queue in queues:
+            length.labels(queue.name).set_function(partial(_length, queue))
         ProcessCollector(registry=self._registry)  # process_resident_memory_bytes and its like
         self._registry.register(_Device(resident))
 
@@ -122,8 +122,8 @@ class Metrics:
         return generate_latest(self._registry)
 
 
-def _length(lane: Lane) -> float:
-    return float(lane.length)
+def _length(queue: RequestQueue) -> float:
+    return float(queue.length)
 
 
 class _Device(Collector):

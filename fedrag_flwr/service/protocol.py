@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fedrag_flwr.errors import WireError
-from fedrag_flwr.places import Plain as Plain
-from fedrag_flwr.places import deployed_name, deployed_root, fedrag_home, is_deployed
+from fedrag_flwr.home_paths import Plain as Plain
+from fedrag_flwr.home_paths import deployed_name, deployed_root, fedrag_home, is_deployed
 
 SOCKET = "service.sock"
 TOKEN = "service.token"

@@ -17,7 +17,7 @@ class DeadlineError(ServiceError, TimeoutError):
     """A request took longer than it may; what had begun goes on to its end."""
 
 
-class Lane:
+class RequestQueue:
     """Some threads with a bounded queue before them.
 
     Parameters
@@ -45,7 +45,7 @@ class Lane:
         return self._length
 
     async def run(self, act: Callable[[], T], seconds: float) -> T:
-        """Do something in this lane.
+        """Do something in this queue.
 
         Raises
         ------

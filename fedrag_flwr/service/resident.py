@@ -12,12 +12,12 @@ from typing import Literal
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, NotFoundError, WireError
 from fedrag_flwr.handling import HANDLERS, respond
+from fedrag_flwr.home_paths import new_id
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.memory.store.outbox import WaitingQuestion
 from fedrag_flwr.models.base import Generator, Heard
 from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.nodes import Node
-from fedrag_flwr.places import new_id
 from fedrag_flwr.records import Answer, Clock, Question
 from fedrag_flwr.records.isolate import settled
 from fedrag_flwr.retrieval.device_controller import TrainingQuestion

@@ -1,4 +1,4 @@
-"""What a service does for each request; each waits in its lane."""
+"""What a service does for each request; each waits in its queue."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from fedrag_flwr.service.protocol import (
     OUTBOX,
     unframe,
 )
-from fedrag_flwr.service.queues import Lane
+from fedrag_flwr.service.queues import RequestQueue
 from fedrag_flwr.service.resident import Resident
 
 
@@ -67,21 +67,21 @@ class Routes:
     """
 
     resident: Resident
-    asks: Lane
-    messages: Lane
-    writes: Lane
+    asks: RequestQueue
+    messages: RequestQueue
+    writes: RequestQueue
     metrics: Metrics
 
     @classmethod
     def of(cls, resident: Resident) -> Self:
         """Those of one device."""
         limits = resident.config.service
-        asks = Lane("asks", limits.askers, limits.queue)
-        messages, writes = (Lane(name, 1, limits.queue) for name in ("messages", "writes"))
+        asks = RequestQueue("asks", limits.askers, limits.queue)
+        messages, writes = (RequestQueue(name, 1, limits.queue) for name in ("messages", "writes"))
         return cls(resident, asks, messages, writes, Metrics(resident, (asks, messages, writes)))
 
     @property
-    def queues(self) -> tuple[Lane, ...]:
+    def queues(self) -> tuple[RequestQueue, ...]:
         """All queues."""
         return (self.asks, self.messages, self.writes)
 
@@ -102,13 +102,13 @@ class Routes:
 
     def close(self) -> None:
         """Finish what runs, and close the device."""
-        for lane in self.queues:
-            lane.close()
+        for queue in self.queues:
+            queue.close()
         self.resident.close()
 
     async def health(self) -> Response:
         """Which device this is, and how much waits."""
-        waiting = sum(lane.length for lane in self.queues)
+        waiting = sum(queue.length for queue in self.queues)
         return json_response({"device": self.resident.name, "status": "ok", "waiting": waiting})
 
     async def told_metrics(self) -> Response:
@@ -122,8 +122,8 @@ class Routes:
             raise NotFoundError("no such message type", where="message", fix="run the same version on all devices")
         run, config, content = unframe(await request.body())
         request.scope[NOTES]["message"] = message_type
-        lane, seconds = self.writes if handler.writes else self.messages, self.resident.config.service.message_seconds
-        reply = await lane.run(lambda: self.resident.message(message_type, run, config, content), seconds)
+        queue, seconds = self.writes if handler.writes else self.messages, self.resident.config.service.message_seconds
+        reply = await queue.run(lambda: self.resident.message(message_type, run, config, content), seconds)
         return Response(reply, media_type=BINARY)
 
     async def ask(self, asked: Asked, request: Request) -> Response:

@@ -17,11 +17,11 @@ from fedrag_flwr.evaluation.results import write_results
 from fedrag_flwr.evaluation.scoring import score_system
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.records import Answer, Cost
+from simulations.bench.fixture import Fixture
 from simulations.bench.plan import BenchPlan
 from simulations.bench.rows import Row, Rows
 from simulations.bench.run import READING
 from simulations.bench.systems import changes_of
-from simulations.bench.world import World
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -30,26 +30,26 @@ MEMORIZER, COGNIZER, ORACLE = "fd-rag-memorizer", "fd-rag-cognizer", "oracle-rou
 _SEED = 0  # of the bootstrap
 
 
-def write_outcome(plan: BenchPlan, world: World, rows: Rows, out: Path, seconds: float = 0.0) -> None:
+def write_outcome(plan: BenchPlan, fixture: Fixture, rows: Rows, out: Path, seconds: float = 0.0) -> None:
     """Write ``summary.json``, ``answers.jsonl`` and ``report.html`` of a plan into a folder."""
-    answers = answers_of(plan.systems, world, rows)
+    answers = answers_of(plan.systems, fixture, rows)
     traffic = {name: sum((row.traffic for row in rows.of(name)), Traffic()) for name in answers}
-    systems = {name: score_system(world.gold, given, traffic[name]) for name, given in answers.items()}
+    systems = {name: score_system(fixture.gold, given, traffic[name]) for name, given in answers.items()}
     builds = [list(row.builds) for name in plan.systems for row in rows.of(name) if not row.question_id]
     own = {name: dict(changed) for name in plan.systems if (changed := changes_of(name))}
     told = {f"bench.{key}": value for key, value in {**plan.told, "own-settings": own}.items()}
-    models = world.models
+    models = fixture.models
     ids = {"encoder": models.encoder.id, "generator": models.generator_id, "pipeline": models.pipeline.id}
     manifest = collect_manifest({**plan.base().flat(), **told}, seed=plan.seed, models=ids, seconds=seconds)
     build = next((made for made in builds if any(one.corpus_tokens for one in made)), [])
-    write_results(out.parent, out.name, manifest, systems, answers, world.gold, build, with_evidence=True)
+    write_results(out.parent, out.name, manifest, systems, answers, fixture.gold, build, with_evidence=True)
 
 
-def answers_of(systems: Iterable[str], world: World, rows: Rows) -> dict[str, list[Answer]]:
+def answers_of(systems: Iterable[str], fixture: Fixture, rows: Rows) -> dict[str, list[Answer]]:
     """The answers by system; with both paths of FD-RAG alone, an oracle that picks the better is added."""
     found = {name: [row.answer for row in rows.of(name) if row.answer is not None] for name in systems}
     if MEMORIZER in found and COGNIZER in found:
-        found[ORACLE] = oracle(world.gold, found[MEMORIZER], found[COGNIZER])
+        found[ORACLE] = oracle(fixture.gold, found[MEMORIZER], found[COGNIZER])
     return found
 
 
@@ -60,21 +60,21 @@ def oracle(gold: Sequence[GoldQuestion], memory: Sequence[Answer], model: Sequen
     return [verdict.answer for verdict in chosen if verdict.answer is not None]
 
 
-def answer_frame(plan: BenchPlan, world: World, rows: Rows) -> DataFrame:
+def answer_frame(plan: BenchPlan, fixture: Fixture, rows: Rows) -> DataFrame:
     """A line for each question and system, without any text: right or wrong, by whom, in what time, at what cost."""
     from pandas import DataFrame
 
     found = []
-    for system, answers in answers_of(plan.systems, world, rows).items():
+    for system, answers in answers_of(plan.systems, fixture, rows).items():
         given = {answer.question_id: answer for answer in answers}
-        for gold in world.gold:
+        for gold in fixture.gold:
             verdict = judge(gold, given.get(gold.question_id))
             cost = verdict.answer.cost if verdict.answer else Cost()
             row = rows[system, gold.question_id] if (system, gold.question_id) in rows else Row(system)
             found.append(
                 {
                     "setting": plan.setting,
-                    "set": world.name,
+                    "set": fixture.name,
                     "devices": plan.devices,
                     "system": system,
                     "id": gold.question_id,
@@ -95,7 +95,7 @@ def answer_frame(plan: BenchPlan, world: World, rows: Rows) -> DataFrame:
     return DataFrame(found)
 
 
-def prepared_frame(plan: BenchPlan, world: World, rows: Rows) -> DataFrame:
+def prepared_frame(plan: BenchPlan, fixture: Fixture, rows: Rows) -> DataFrame:
     """What systems did before their first question, summed over devices.
 
     Where a local baseline is asked, the documents are read and encoded before any system prepares itself: that has a
@@ -121,7 +121,7 @@ def prepared_frame(plan: BenchPlan, world: World, rows: Rows) -> DataFrame:
         found.append(
             {
                 "setting": plan.setting,
-                "set": world.name,
+                "set": fixture.name,
                 "devices": plan.devices,
                 "system": system,
                 "seconds": round(total.seconds, 1),

@@ -14,17 +14,17 @@ from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import fedrag_home
 from simulations.baselines import BASELINES, Construction
+from simulations.bench.fixture import Fixture, make_fixture
 from simulations.bench.plan import BenchPlan
 from simulations.bench.rows import Row, Rows
 from simulations.bench.systems import WALKS, System, make_system, order_of, refuse_clashes
-from simulations.bench.world import World, make_world
 from simulations.reporting.kept_rows import this_code
 
 Tell = Callable[[str], None]
 READING = "reading the documents"  # stands as a system's name, and is no system's
 
 
-def run_plan(plan: BenchPlan, out: Path, tell: Tell) -> tuple[World, Rows]:
+def run_plan(plan: BenchPlan, out: Path, tell: Tell) -> tuple[Fixture, Rows]:
     """Ask every system every question that it was not asked yet, and give the devices and all rows.
 
     Parameters
@@ -48,9 +48,9 @@ def run_plan(plan: BenchPlan, out: Path, tell: Tell) -> tuple[World, Rows]:
         base = plan.base()
         models = load_models(base.models, fedrag_home(base.home))
         rows = Rows(out / "rows.jsonl", this_code(plan.digest, models.generator_id))
-        world = make_world(plan, out)
-        _run(plan.systems, world, rows, tell)
-    return world, rows
+        fixture = make_fixture(plan, out)
+        _run(plan.systems, fixture, rows, tell)
+    return fixture, rows
 
 
 @contextmanager
@@ -66,45 +66,45 @@ def _alone(out: Path) -> Iterator[None]:
         ) from None
 
 
-def _run(names: Sequence[str], world: World, rows: Rows, tell: Tell) -> None:
+def _run(names: Sequence[str], fixture: Fixture, rows: Rows, tell: Tell) -> None:
     waiting = {
         name: left
         for name in names
-        if (left := {gold.question_id for gold in world.gold if (name, gold.question_id) not in rows})
+        if (left := {gold.question_id for gold in fixture.gold if (name, gold.question_id) not in rows})
     }
     total, done = sum(map(len, waiting.values())), 0
-    tell(f"{world.name}: {total} answers to come, {len(world.gold)} questions")
+    tell(f"{fixture.name}: {total} answers to come, {len(fixture.gold)} questions")
     for name in waiting:
         if name in WALKS and not rows.of(name):
-            world.forget_walks(name)
+            fixture.forget_walks(name)
     if any(name in BASELINES for name in waiting):
-        _read(world, rows)
+        _read(fixture, rows)
     with ExitStack() as opened:
-        systems = {name: _prepared(name, world, rows, tell, opened) for name in waiting}
+        systems = {name: _prepared(name, fixture, rows, tell, opened) for name in waiting}
         start = time.monotonic()
-        for turn, gold in enumerate(world.gold):
+        for turn, gold in enumerate(fixture.gold):
             question = Question(gold.question_id, gold.text, gold.home)
             for name in order_of(list(systems), turn):
                 if gold.question_id in waiting[name]:
-                    world.forget()
+                    fixture.forget()
                     asked = systems[name].ask(question)
                     rows.add(Row(name, question.id, asked.answer, asked.traffic, server_seconds=asked.server_seconds))
                     done += 1
                     minutes = (time.monotonic() - start) / done * (total - done) / 60
-                    tell(f"{world.name}: {done}/{total}, {minutes:.0f} min left, {name}")
+                    tell(f"{fixture.name}: {done}/{total}, {minutes:.0f} min left, {name}")
 
 
-def _read(world: World, rows: Rows) -> None:
+def _read(fixture: Fixture, rows: Rows) -> None:
     """Read the documents before any system does, so that what that costs hangs on no order; the first time is kept."""
-    made = tuple(Construction(report.cost, (f"documents={report.added}",)) for report in world.read())
+    made = tuple(Construction(report.cost, (f"documents={report.added}",)) for report in fixture.read())
     if (READING, "") not in rows:
         rows.add(Row(READING, constructions=made))
 
 
-def _prepared(name: str, world: World, rows: Rows, tell: Tell, opened: ExitStack) -> System:
+def _prepared(name: str, fixture: Fixture, rows: Rows, tell: Tell, opened: ExitStack) -> System:
     """A system ready to be asked, closed in the end; what its first preparation cost is kept."""
     start = time.perf_counter()
-    system = make_system(name, world)
+    system = make_system(name, fixture)
     opened.callback(system.close)
     prepared = system.prepare()
     if (name, "") not in rows:
@@ -117,5 +117,5 @@ def _prepared(name: str, world: World, rows: Rows, tell: Tell, opened: ExitStack
                 server_seconds=prepared.server_seconds,
             )
         )
-    tell(f"{world.name}: {name} is ready after {time.perf_counter() - start:.0f} s")
+    tell(f"{fixture.name}: {name} is ready after {time.perf_counter() - start:.0f} s")
     return system

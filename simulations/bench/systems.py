@@ -17,7 +17,7 @@ from fedrag_flwr.records import Answer, BuildReport, Question
 from fedrag_flwr.records.isolate import isolated
 from fedrag_flwr.settings import Plain, Settings
 from simulations.baselines import BASELINES, Baseline, Construction, build_baseline
-from simulations.bench.world import World
+from simulations.bench.fixture import Fixture
 from simulations.fixtures.kept_devices import KeptDevices, overhear
 from strategies import STRATEGIES, ServerTools, make_strategy
 from strategies.references import Centralized
@@ -45,7 +45,7 @@ class Asked:
 
 
 class System(Protocol):
-    """One system over one world."""
+    """One system over one fixture."""
 
     def prepare(self) -> Prepared:
         """Do what comes before questions."""
@@ -61,7 +61,7 @@ class System(Protocol):
 
 
 class Federated:
-    """A strategy over the devices of a world, which live in this process and stay open, as a service keeps them.
+    """A strategy over the devices of a fixture, which live in this process and stay open, as a service keeps them.
 
     What is judged is what home answered, as people there read it, also where less of it may leave.
 
@@ -69,19 +69,19 @@ class Federated:
     ----------
     name
         The strategy's.
-    world
+    fixture
         The dataset on its devices.
     changes
         Settings under which it differs from the others.
     """
 
-    def __init__(self, name: str, world: World, changes: Mapping[str, Plain] | None = None) -> None:
-        settings = Settings.from_config({**world.settings.flat(), **(changes or {})})
+    def __init__(self, name: str, fixture: Fixture, changes: Mapping[str, Plain] | None = None) -> None:
+        settings = Settings.from_config({**fixture.settings.flat(), **(changes or {})})
         self._tools = ServerTools(settings)
         self._strategy = make_strategy(name, settings, [], self._tools)
-        self._devices = KeptDevices(world.walker(name) if name in WALKS else "")
+        self._devices = KeptDevices(fixture.walker(name) if name in WALKS else "")
         nodes: list[dict[str, Plain]] = [
-            {"partition-id": number, "num-partitions": len(world.devices)} for number in range(len(world.devices))
+            {"partition-id": number, "num-partitions": len(fixture.devices)} for number in range(len(fixture.devices))
         ]
         own_run = os.getpid()  # for the devices two benchmarks at a time in one home are two runs
         self._grid = LocalGrid(app_of(self._devices.reply), nodes, settings.flat(), own_run)
@@ -130,20 +130,20 @@ class OnDevice:
 
     Parameters
     ----------
-    world
+    fixture
         The dataset on its devices.
     way
         How; settings of it that change what is built have stores of their own.
     """
 
-    def __init__(self, world: World, way: Alone) -> None:
-        self._world = world
+    def __init__(self, fixture: Fixture, way: Alone) -> None:
+        self._fixture = fixture
         self._way = way
         self._devices: dict[str, EdgeDevice] = {}
 
     def prepare(self) -> Prepared:
         """Build what each device answers from."""
-        self._devices = {name: self._world.device(name, self._way.changes) for name in self._world.devices}
+        self._devices = {name: self._fixture.device(name, self._way.changes) for name in self._fixture.devices}
         reports = tuple(device.build(memories=self._way.memories) for device in self._devices.values())
         return Prepared(reports)
 
@@ -165,18 +165,18 @@ class Local:
     ----------
     name
         The baseline's.
-    world
+    fixture
         The dataset on its devices.
     """
 
-    def __init__(self, name: str, world: World) -> None:
+    def __init__(self, name: str, fixture: Fixture) -> None:
         self._name = name
-        self._world = world
+        self._fixture = fixture
         self._baselines: dict[str, Baseline] = {}
 
     def prepare(self) -> Prepared:
-        """Build the baseline of each device over documents that the world has read."""
-        substrates = {name: self._world.substrate(name) for name in self._world.devices}
+        """Build the baseline of each device over documents that the fixture has read."""
+        substrates = {name: self._fixture.substrate(name) for name in self._fixture.devices}
         built = {name: build_baseline(self._name, substrate) for name, substrate in substrates.items()}
         self._baselines = {name: baseline for name, (baseline, _) in built.items()}
         return Prepared(constructions=tuple(made for _, made in built.values()))
@@ -254,14 +254,14 @@ def refuse_clashes(systems: Sequence[str], base: Settings, changes: Mapping[str,
                 ) from None
 
 
-def make_system(name: str, world: World) -> System:
+def make_system(name: str, fixture: Fixture) -> System:
     """Make a system by its name, which is one of `SYSTEMS`."""
     if name in STRATEGIES or name in VARIANTS:
         strategy, _ = VARIANTS.get(name, (name, {}))
-        return Federated(strategy, world, changes_of(name))
+        return Federated(strategy, fixture, changes_of(name))
     if name in BASELINES:
-        return Local(name, world)
-    return OnDevice(world, ON_DEVICE[name])
+        return Local(name, fixture)
+    return OnDevice(fixture, ON_DEVICE[name])
 
 
 def changes_of(name: str) -> Mapping[str, Plain]:

@@ -201,7 +201,7 @@ def _beside(plain: SummaryRouting, private: SummaryRouting, exchange: str) -> Ro
 
 
 def routed(home: Path, strategy: str, exchange: str, asked: Sequence[Question]) -> SummaryRouting:
-    """One strategy over the demo's devices, which are built once; the gate trusts nobody, memory answers nothing."""
+    """One strategy over the demo's devices, which are built once; the gate accepts nothing, memory answers nothing."""
     changes: dict[str, Plain] = {} if strategy == "summary-routing" else {"memory.delta": 1.0}
     settings = Settings.from_config(
         {

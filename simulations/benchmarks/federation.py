@@ -87,10 +87,10 @@ def run_plans(bench: Bench, plans: list[BenchPlan]) -> tuple[DataFrame, DataFram
     for plan in plans:
         start = time.monotonic()
         folder = bench.out / f"{plan.setting}-{plan.dataset}-{plan.devices}"
-        world, rows = run_plan(plan, folder, bench.tell)
-        write_outcome(plan, world, rows, folder, time.monotonic() - start)
-        answers.append(answer_frame(plan, world, rows))
-        prepared.append(prepared_frame(plan, world, rows))
+        fixture, rows = run_plan(plan, folder, bench.tell)
+        write_outcome(plan, fixture, rows, folder, time.monotonic() - start)
+        answers.append(answer_frame(plan, fixture, rows))
+        prepared.append(prepared_frame(plan, fixture, rows))
     every, before = concat(answers, ignore_index=True), concat(prepared, ignore_index=True)
     every.to_csv(bench.out / "answers.csv", index=False)
     bench.table("accuracy", accuracy_table(every), "ACC in per cent (mean over devices), and mean seconds")

@@ -34,7 +34,7 @@ from fedrag_flwr.privacy.normalise import normal_name
 from fedrag_flwr.privacy.randomised_response import keep_probability
 from fedrag_flwr.settings import Plain, fedrag_home
 from simulations.bench.frame import Bench
-from simulations.fixtures.leak_world import LeakWorld, Seen, Text, Vectors, seen_of, text_of
+from simulations.fixtures.leak_fixture import LeakFixture, Seen, Text, Vectors, seen_of, text_of
 from simulations.reporting.kept_rows import Row
 
 if TYPE_CHECKING:
@@ -73,14 +73,14 @@ def run(
 
     chosen = (modes or bench.sized(";".join(mode for mode in MODES if mode not in DETAILS), "type-masking")).split(";")
     models = load_models(bench.settings.models, fedrag_home())
-    world = LeakWorld(bench.out / "devices", models, bench.sized(DEVICES, ("people",)), bench.sized(None, 2))
-    world.prepare()
+    fixture = LeakFixture(bench.out / "devices", models, bench.sized(DEVICES, ("people",)), bench.sized(None, 2))
+    fixture.prepare()
     kept = bench.rows("rows", models.generator_id)
-    rows = [kept.row(mode, partial(measure, world, mode)) for mode in chosen]
+    rows = [kept.row(mode, partial(measure, fixture, mode)) for mode in chosen]
     for name, frame in tables(rows).items():
         bench.table(name, frame)
     shown = [mode for mode in (*chosen, *DETAILS) if MODES[mode].get("graph.share") != "vector"]
-    told = [kept.row(f"wording {mode}", partial(wording, world, mode)) for mode in dict.fromkeys(shown)]
+    told = [kept.row(f"wording {mode}", partial(wording, fixture, mode)) for mode in dict.fromkeys(shown)]
     bench.table("wording", pd.DataFrame(told).round(1), "What summaries copy.")
 
 
@@ -185,15 +185,15 @@ def _kept(partition: EntityPartition, epsilon: float, names: Sequence[str]) -> i
     return sum(normal_name(one.name) == normal_name(name) for one, name in zip(drawn, names, strict=True))
 
 
-def measure(world: LeakWorld, mode: str) -> Row:
+def measure(fixture: LeakFixture, mode: str) -> Row:
     """Release everything under one mode, and attack it."""
     scored: defaultdict[str, list[list[tuple[bool, float]]]] = defaultdict(list)
     totals: defaultdict[str, float] = defaultdict(float)
-    with world.opened(MODES[mode]) as devices:
+    with fixture.opened(MODES[mode]) as devices:
         for device in devices:
-            texts = world.texts(device.name)
+            texts = fixture.texts(device.name)
             seen = seen_of(device, texts)
-            scores = [member_scores(text, seen, world.models.encoder) for text in texts]
+            scores = [member_scores(text, seen, fixture.models.encoder) for text in texts]
             for attack in scores[0]:
                 scored[attack].append([(text.held, one[attack]) for text, one in zip(texts, scores, strict=True)])
             for what, count in (restoration(device, seen) | {"shared": len(seen.memories)}).items():
@@ -204,10 +204,10 @@ def measure(world: LeakWorld, mode: str) -> Row:
     return row
 
 
-def wording(world: LeakWorld, mode: str) -> Row:
+def wording(fixture: LeakFixture, mode: str) -> Row:
     """How much of its community's sentences a summary shares, mean over the summaries of all devices."""
     figures: list[dict[str, float]] = []
-    with world.opened(MODES[mode]) as devices:
+    with fixture.opened(MODES[mode]) as devices:
         for device in devices:
             store = device.store
             titles = {passage.id: passage.title for passage in store.passages()}

@@ -71,23 +71,23 @@ def run(
     cases: Annotated[str, typer.Option(help="Names separated by commas; all without it.")] = "",
 ) -> None:
     """Run each case over the whole federation, and count whose answers its questions get."""
-    world = World(bench.out / "devices", bench.changes, bench.sized(None, 1))
-    world.lay_out()
+    fixture = Fixture(bench.out / "devices", bench.changes, bench.sized(None, 1))
+    fixture.lay_out()
     chosen = named(cases or bench.sized(",".join(CASES), "shipped"), tuple(CASES), "case")
     count = bench.sized(limit, 2)
     gold = questions_of(Settings.from_config({"data.split": "train", "data.limit": count}))
-    settings = world.settings(world.stores, {})
+    settings = fixture.settings(fixture.stores, {})
     models = load_models(settings.models, fedrag_home())
     lies = {lie.question.question_id: lie for lie in lies_about(gold, models, np.random.default_rng(settings.seed))}
-    if not (world.stores / "bank").is_dir():
-        world.run(CASES["no attack"], world.stores, {})
+    if not (fixture.stores / "shared-memory").is_dir():
+        fixture.run(CASES["no attack"], fixture.stores, {})
     kept = bench.rows("rows", models.generator_id)
-    rows = [kept.row(f"{name} {count}", partial(measure, world, name, lies)) for name in chosen]
+    rows = [kept.row(f"{name} {count}", partial(measure, fixture, name, lies)) for name in chosen]
     bench.table("cases", table(rows), "Per cent of questions with an answer, then counts.")
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class Fixture:
     """The devices' folders, and the stores that each case begins with, in one home."""
 
     home: Path
@@ -151,14 +151,14 @@ class World:
             tools.close()
 
 
-def measure(world: World, name: str, lies: Mapping[str, Lie]) -> Row:
+def measure(fixture: Fixture, name: str, lies: Mapping[str, Lie]) -> Row:
     """Run one case from a copy of the stores, and count what its answers are."""
     case = CASES[name]
-    with tempfile.TemporaryDirectory(dir=world.home) as folder:
+    with tempfile.TemporaryDirectory(dir=fixture.home) as folder:
         home = Path(folder) / "home"
-        shutil.copytree(world.stores, home)
+        shutil.copytree(fixture.stores, home)
         with nullcontext() if case.defended else credulous():
-            answers = world.run(case, home, lies)
+            answers = fixture.run(case, home, lies)
     given = {answer.question_id: answer for answer in answers}
     row: dict[str, float | str] = {"case": name}
     for group, answerable in (("answerable", True), ("unanswerable", False)):

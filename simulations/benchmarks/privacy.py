@@ -472,9 +472,9 @@ def answers(bench: Bench, wanted: Sequence[str], questions: int) -> DataFrame:
             plan = BenchPlan(bench.data() / file, systems, "federated", questions=questions, changes=changes)
             folder = bench.out / "answers" / f"{name.replace(' ', '-')}-{dataset}"
             folder.mkdir(parents=True, exist_ok=True)
-            world, rows = run_plan(plan, folder, bench.tell)
-            for system, given in answers_of(systems, world, rows).items():
-                right = [verdict.acc for verdict in judge_all(world.gold, given)]
+            fixture, rows = run_plan(plan, folder, bench.tell)
+            for system, given in answers_of(systems, fixture, rows).items():
+                right = [verdict.acc for verdict in judge_all(fixture.gold, given)]
                 low, high = share_interval(float(sum(right)), len(right))
                 told = {"dataset": dataset, "mechanism": name, "system": system}
                 lines.append(

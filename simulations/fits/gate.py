@@ -101,19 +101,19 @@ def assess(
     from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped, unused-ignore]
 
     fold = np.random.default_rng(SEED).permutation(len(rows)) % FOLDS
-    trust, sent = np.zeros(len(rows)), np.zeros(len(rows), dtype=bool)
+    confidence, sent = np.zeros(len(rows)), np.zeros(len(rows), dtype=bool)
     for number in range(FOLDS):
         model = fitted([row for row, own in zip(rows, fold, strict=True) if own != number], signals, least_sent)
         for place in np.flatnonzero(fold == number).tolist():
-            trust[place] = model.trust(rows[place].signals)
+            confidence[place] = model.confidence(rows[place].signals)
             silent = "certain" in signals and not rows[place].signals.certain
-            sent[place] = silent or trust[place] < model.threshold
+            sent[place] = silent or confidence[place] < model.threshold
     at_home = np.array([row.at_home for row in rows])
-    curve = risk_coverage(trust.tolist(), (~at_home).tolist())
+    curve = risk_coverage(confidence.tolist(), (~at_home).tolist())
     measures = {
         "sent home %": round(100 * float(sent[at_home].mean()), 1),
         "sent foreign %": round(100 * float(sent[~at_home].mean()), 1),
-        "auc": round(float(roc_auc_score(at_home, trust)), 3),
+        "auc": round(float(roc_auc_score(at_home, confidence)), 3),
         "risk-coverage area": round(curve.area, 3),
     }
     return measures, curve
@@ -136,6 +136,6 @@ def fitted(rows: Sequence[Measured], signals: Sequence[str], least_sent: float, 
     model = LogisticRegression(class_weight="balanced", max_iter=10_000).fit(values, at_home)
     weights = tuple(round(float(weight), 4) for weight in model.coef_[0])
     gate = GateModel(tuple(signals), weights, round(float(model.intercept_[0]), 4), 0.5, on)
-    beyond = sorted(gate.trust(row.signals) for row in rows if not row.at_home)
+    beyond = sorted(gate.confidence(row.signals) for row in rows if not row.at_home)
     place = min(int(np.ceil(least_sent * len(beyond))), len(beyond)) - 1
     return replace(gate, threshold=float(np.nextafter(beyond[place], 1.0)))

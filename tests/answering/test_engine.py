@@ -281,7 +281,7 @@ def test_memory_that_changed_is_looked_at_anew(tmp_path_factory: pytest.TempPath
         assert isinstance(before.ask(question, lambda vector: ("rivers",), reading=False), OpenQuestion)
         own = next(iter(device.store.items()))
         foreign = replace(own, id="f" * 32, origin="rivers", hyperedges=("e" * 32,))
-        assert device.import_bank(Delta("bank-1", 0, 1, (foreign,), ())).accepted == 1
+        assert device.import_shared_memory(Delta("shared-1", 0, 1, (foreign,), ())).accepted == 1
         assert device.engine.looks is not before.looks
         assert device.engine.looks.see(question) is None
 
@@ -307,7 +307,7 @@ def test_a_question_over_others_memories_stays_open_and_names_whom_to_ask(
     with files.with_changes(inference__ask_below=1.0).device("people") as device:
         device.build()
         item = foreign("Which bay does the Ossel flow into?", "Bay of Herons", "LOC", encoder, pipeline)
-        assert device.import_bank(Delta("bank-1", 0, 1, (item,), ())).accepted == 1
+        assert device.import_shared_memory(Delta("shared-1", 0, 1, (item,), ())).accepted == 1
         question = asked("How wide is the bay where the Ossel ends?")
         outcome = device.ask(question, "memory")
         assert isinstance(outcome, OpenQuestion)
@@ -508,7 +508,7 @@ def test_the_owners_of_a_merged_memory_are_asked_with_what_each_named(
         named = ("lakes/", "people/", f"rivers/{'e' * 32}/hills/towns")
         item = foreign("Which bay does the Ossel flow into?", "Bay of Herons", "LOC", encoder, pipeline)
         item = replace(item, id="1-fused", origin="fusion", hyperedges=named)
-        assert device.import_bank(Delta("bank-1", 0, 1, (item,), ())).accepted == 1
+        assert device.import_shared_memory(Delta("shared-1", 0, 1, (item,), ())).accepted == 1
         outcome = device.ask(asked("How wide is the bay where the Ossel ends?"), "memory")
         assert isinstance(outcome, OpenQuestion)
         assert [(want.owner, want.hyperedges) for want in outcome.wants] == [("lakes", ()), ("rivers", ("e" * 32,))]

@@ -181,8 +181,8 @@ def test_another_devices_memory_answers_only_under_its_own_words(
     honest = replace(own, id="f1", origin="rivers", question="How deep is Lake Orre?")
     forged = replace(honest, id="f2", question="How deep is Lake Orre in the eastern arm of the fjord?")
     for item, known in ((honest, True), (forged, False)):
-        bank = replace(recall, matcher=Matcher([item], 0.6))
-        assert (asked(bank, "How deep is Lake Orre?", encoder, pipeline) is not None) == known
+        changed = replace(recall, matcher=Matcher([item], 0.6))
+        assert (asked(changed, "How deep is Lake Orre?", encoder, pipeline) is not None) == known
 
 
 NAMES = [

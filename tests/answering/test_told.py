@@ -51,7 +51,7 @@ DECLINED = [
         (because("model", "read", 0.2), because("confidence", "0.20 < 0.30")),
         "Nothing sure enough was found.",
     ),
-    ((because("gate", "trust 0.43 < 0.50"),), "Nothing sure enough was found."),
+    ((because("gate", "confidence 0.43 < 0.50"),), "Nothing sure enough was found."),
     ((because("memory", "memory does not know"),), "Memory does not know it."),
     ((because("outcome", "nobody could help"),), "Nobody could help."),
     (failure("q", "StoreError").decisions, "Failed: StoreError."),

@@ -1,4 +1,4 @@
-"""Documents and settings of the front door's tests."""
+"""Documents and settings of the Python interface's tests."""
 
 from __future__ import annotations
 

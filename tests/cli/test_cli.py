@@ -345,11 +345,11 @@ def test_marks_in_a_text_are_shown_as_they_are(built: Any) -> None:
 
 def test_feedback_names_the_neighbour_that_it_falls_on(built: Any, home: Path) -> None:
     notes = WalkNotes(home / "devices" / "local" / "desk" / NOTES)
-    notes.put("lesson", {"q7": {"neighbour": "shelf", "distance": 0, "topics": [[3, 1.0]]}})
+    notes.put("lesson", {"q7": {"neighbour": "library", "distance": 0, "topics": [[3, 1.0]]}})
     notes.close()
     shown = run("feedback", "q7", "bad", "--name", "desk", *SMALL)
     assert shown.exit_code == 0, shown.output
-    assert "shelf, whose reputation is 0.50" in shown.stdout
+    assert "library, whose reputation is 0.50" in shown.stdout
     assert run("feedback", "q7", "splendid", "--name", "desk").exit_code == 2
 
 

@@ -15,6 +15,7 @@ from spacy.tokens import Doc
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.device.builder import GROUPINGS
 from fedrag_flwr.errors import EmptySourceError, FedragError, SettingError, SourceError, StoreMismatchError
+from fedrag_flwr.home_paths import RESERVED
 from fedrag_flwr.hypergraph import LearningSettings
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store import MemoryStore
@@ -477,7 +478,7 @@ def test_a_store_of_other_models_is_refused_with_the_way_out(key: str, unbuilt: 
     assert unbuilt.build().documents == 3
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "..", "bank", "fusion", "server", "bank-1", "a b", "x" * 65, ".hidden"])
+@pytest.mark.parametrize("name", ["", "a/b", "..", *sorted(RESERVED), "shared-memory-1", "a b", "x" * 65, ".hidden"])
 def test_a_name_that_would_confuse_references_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="device's name"):
         EdgeDevice(name, None, tmp_path, Settings(), shared_models())

@@ -30,22 +30,22 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def bank(tmp_path: Path) -> Iterator[MemoryStore]:
-    with MemoryStore.open(tmp_path / "bank", {"device": "bank", "dimension": "384"}) as store:
+def shared_memory(tmp_path: Path) -> Iterator[MemoryStore]:
+    with MemoryStore.open(tmp_path / "shared", {"device": "shared-memory", "dimension": "384"}) as store:
         yield store
 
 
-def told(bank: MemoryStore) -> dict[str, str]:
-    """All that the bank can read, by id."""
-    return {item.id: " ".join((item.question, item.answer, *item.anchors)).casefold() for item in bank.items()}
+def told(shared_memory: MemoryStore) -> dict[str, str]:
+    """All that the server can read, by id."""
+    return {item.id: " ".join((item.question, item.answer, *item.anchors)).casefold() for item in shared_memory.items()}
 
 
-def send(device: Watched, bank: MemoryStore, since: Delta | None) -> Delta:
-    """One round: what is new since a delta, taken by the bank."""
+def send(device: Watched, shared_memory: MemoryStore, since: Delta | None) -> Delta:
+    """One round: what is new since a delta, taken into the shared memory."""
     with device.open() as opened:
         asked = ShareRequest("memories", since.version, since.generation) if since else ShareRequest("memories", 0)
         delta = opened.giving.memories(asked)
-    bank.import_delta(delta, one_origin=True, snapshot=delta.since == 0)
+    shared_memory.import_delta(delta, one_origin=True, snapshot=delta.since == 0)
     return delta
 
 
@@ -59,18 +59,18 @@ class Shared:
 
 
 @pytest.fixture
-def shared(tmp_path: Path, bank: MemoryStore) -> Shared:
+def shared(tmp_path: Path, shared_memory: MemoryStore) -> Shared:
     device = Watched(tmp_path, privacy__export="type-masking", privacy__public_names="")
     device.write(**BEFORE)
     device.build()
-    first = send(device, bank, None)
-    clear = {name for name, text in told(bank).items() if NAME in text}
+    first = send(device, shared_memory, None)
+    clear = {name for name, text in told(shared_memory).items() if NAME in text}
     assert clear  # nothing tells yet that this is a person
     return Shared(device, first, clear)
 
 
 def test_a_memory_that_changed_since_it_was_shared_is_withdrawn_with_the_name(
-    shared: Shared, bank: MemoryStore
+    shared: Shared, shared_memory: MemoryStore
 ) -> None:
     """Its document is edited, and what tells that the name is private comes in the same round."""
     device, first = shared.device, shared.first
@@ -78,8 +78,8 @@ def test_a_memory_that_changed_since_it_was_shared_is_withdrawn_with_the_name(
         **{"town.txt": f"{BEFORE['town.txt']} Oswin Xqwu signed its record.", "record.txt": TELLING["a title"]}
     )
     device.build()
-    second = send(device, bank, first)
-    left = told(bank)
+    second = send(device, shared_memory, first)
+    left = told(shared_memory)
     assert second.since == first.version
     assert {name for name, text in left.items() if NAME in text} == set()
 
@@ -118,23 +118,23 @@ def test_a_long_title_is_masked_before_it_is_cut(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("telling", TELLING)
 def test_a_later_document_withdraws_a_name_from_what_was_shared(
-    shared: Shared, bank: MemoryStore, telling: str
+    shared: Shared, shared_memory: MemoryStore, telling: str
 ) -> None:
     device, first, clear = shared.device, shared.first, shared.clear
-    others = told(bank).keys() - clear
+    others = told(shared_memory).keys() - clear
     assert others
     device.write(**{"record.txt": TELLING[telling]})
     device.build()
-    second = send(device, bank, first)
+    second = send(device, shared_memory, first)
     assert second.since == first.version  # no whole snapshot
-    left = told(bank)
+    left = told(shared_memory)
     assert {name for name, text in left.items() if NAME in text} == set()
     assert clear <= {item.id for item in second.items} | set(second.retracted)
     assert not {item.id for item in second.items} & set(second.retracted)
     assert others <= left.keys()
-    again = send(device, bank, first)  # the reply was lost, and the bank asks once more
+    again = send(device, shared_memory, first)  # the reply was lost, and the server asks once more
     assert {item.id for item in again.items} == {item.id for item in second.items}
     assert set(again.retracted) == set(second.retracted)
-    third = send(device, bank, again)
+    third = send(device, shared_memory, again)
     assert (third.items, third.retracted) == ((), ())
-    assert told(bank) == left
+    assert told(shared_memory) == left

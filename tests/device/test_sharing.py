@@ -1,4 +1,4 @@
-"""Taking a bank: what is refused leaves a device the bank that it has, or comes again once there is room."""
+"""Taking the shared memory: what is refused leaves a device what it has of it, or comes again once there is room."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedrag_flwr.device.shared_memory import OpaqueIds, bank_of, take_bank
+from fedrag_flwr.device.shared_memory import OpaqueIds, shared_memory_of, take_shared_memory
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.memory import Change
 from fedrag_flwr.memory.store import MemoryStore
@@ -22,40 +22,40 @@ def item(name: str) -> MemoryItem:
 
 
 def held(store: MemoryStore) -> tuple[tuple[str, int], list[str]]:
-    return bank_of(store), [one.id for one in store.items()]
+    return shared_memory_of(store), [one.id for one in store.items()]
 
 
-def test_a_refused_last_page_costs_no_bank(tmp_path: Path) -> None:
+def test_a_refused_last_page_costs_no_shared_memory(tmp_path: Path) -> None:
     with MemoryStore.open(tmp_path / "store", {"device": "here", "dimension": "4"}) as store:
-        take_bank(store, Delta("bank-1", 0, 5, (item("a"),), ()))
+        take_shared_memory(store, Delta("shared-1", 0, 5, (item("a"),), ()))
         with pytest.raises(WireError, match="first ones are not here"):
-            take_bank(store, Delta("bank-1", 5, 6, (item("b"),), (), after=Cursor(0, 5, 3)))
-        assert held(store) == (("bank-1", 5), ["a"])
-        take_bank(store, Delta("bank-1", 5, 6, (item("b"),), ()))
-        assert held(store) == (("bank-1", 6), ["a", "b"])
+            take_shared_memory(store, Delta("shared-1", 5, 6, (item("b"),), (), after=Cursor(0, 5, 3)))
+        assert held(store) == (("shared-1", 5), ["a"])
+        take_shared_memory(store, Delta("shared-1", 5, 6, (item("b"),), ()))
+        assert held(store) == (("shared-1", 6), ["a", "b"])
 
 
-def test_a_page_that_others_follow_changes_no_bank(tmp_path: Path) -> None:
+def test_a_page_that_others_follow_changes_no_shared_memory(tmp_path: Path) -> None:
     with MemoryStore.open(tmp_path / "store", {"device": "here", "dimension": "4"}) as store:
-        take_bank(store, Delta("bank-1", 0, 5, (item("a"),), ()))
+        take_shared_memory(store, Delta("shared-1", 0, 5, (item("a"),), ()))
         place = Cursor(0, 7, 1)
-        take_bank(store, Delta("bank-2", 0, 9, (item("b"),), (), next=place))
-        assert held(store) == (("bank-1", 5), ["a"])
-        take_bank(store, Delta("bank-2", 0, 9, (item("c"),), (), after=place))
-        assert held(store) == (("bank-2", 9), ["b", "c"])
+        take_shared_memory(store, Delta("shared-2", 0, 9, (item("b"),), (), next=place))
+        assert held(store) == (("shared-1", 5), ["a"])
+        take_shared_memory(store, Delta("shared-2", 0, 9, (item("c"),), (), after=place))
+        assert held(store) == (("shared-2", 9), ["b", "c"])
 
 
 def test_what_found_no_room_comes_again_once_there_is_some(tmp_path: Path) -> None:
     identity = {"device": "here", "dimension": "4"}
     with MemoryStore.open(tmp_path / "store", identity, foreign_limit=1) as store:
-        assert take_bank(store, Delta("bank-1", 0, 5, (item("a"), item("b")), ())).refused == ("full=1",)
-        assert held(store) == (("bank-1", 5), ["a"])  # without room it is not asked for in vain
+        assert take_shared_memory(store, Delta("shared-1", 0, 5, (item("a"), item("b")), ())).refused == ("full=1",)
+        assert held(store) == (("shared-1", 5), ["a"])  # without room it is not asked for in vain
     with MemoryStore.open(tmp_path / "store", identity, foreign_limit=2) as store:
-        assert bank_of(store) == ("bank-1", 0)
-        take_bank(store, Delta("bank-1", 5, 6, (), ("a",)))  # as it was asked for before there was room
-        assert bank_of(store) == ("bank-1", 0)
-        assert take_bank(store, Delta("bank-1", 0, 6, (item("b"),), ())).refused == ()
-        assert held(store) == (("bank-1", 6), ["b"])
+        assert shared_memory_of(store) == ("shared-1", 0)
+        take_shared_memory(store, Delta("shared-1", 5, 6, (), ("a",)))  # as it was asked for before there was room
+        assert shared_memory_of(store) == ("shared-1", 0)
+        assert take_shared_memory(store, Delta("shared-1", 0, 6, (item("b"),), ())).refused == ()
+        assert held(store) == (("shared-1", 6), ["b"])
 
 
 @pytest.mark.parametrize("prepared", [True, False])

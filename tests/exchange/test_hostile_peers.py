@@ -1,4 +1,4 @@
-"""One device's bad key, box or count costs that device alone: the others' exchange goes on."""
+"""One device's bad key, sealed message or count costs that device alone: the others' exchange goes on."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_a_term_under_another_key_spoils_the_sum_and_is_seen_by_who_reads_it(par
         party.cipher.total(total, 5)
 
 
-def test_of_boxes_for_one_peer_the_first_goes_to_it() -> None:
+def test_of_sealed_keys_for_one_peer_the_first_goes_to_it() -> None:
     taken: list[bytes] = []
     app = ClientApp()
 
@@ -315,10 +315,10 @@ def test_a_key_that_was_made_gives_way_to_one_that_is_taken(maker: Maker, tmp_pa
     assert kept.read_bytes() == maker.key
 
 
-def test_a_box_that_does_not_open_leaves_the_key(alpha: GroupSums) -> None:
+def test_a_sealed_key_that_does_not_open_leaves_the_key(alpha: GroupSums) -> None:
     alpha.join(GroupRequest(()), RUN)
     with pytest.raises(CipherError, match="sealed for someone"):
-        alpha.join(GroupRequest((PeerKey("beta", SealingKey.fresh().public),), b"no box"), RUN)
+        alpha.join(GroupRequest((PeerKey("beta", SealingKey.fresh().public),), b"no key"), RUN)
     assert alpha.read(sum_of(alpha, RUN), 5, RUN) == pytest.approx(np.arange(5.0))
 
 

@@ -96,7 +96,7 @@ def test_each_member_reads_all_and_keeps_directions(members: tuple[Member, ...])
         assert [one.origin for one in reader.held.summaries] == [name for name in NAMES for _ in range(3)]
 
 
-def test_the_largest_box_is_that_of_as_many_summaries_as_a_device_may_have(
+def test_the_largest_message_is_that_of_as_many_summaries_as_a_device_may_have(
     members: tuple[Member, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, count = "a" * 64, 60
@@ -172,10 +172,10 @@ def _flipped(data: bytes, place: int) -> bytes:
 
 Lie = Callable[[Member, Sealed], SealedSummaries]
 LIES: dict[str, Lie] = {
-    "a torn box": lambda at, all_: replace(all_["alpha"], sealed=all_["alpha"].sealed[:-1]),
-    "a changed box": lambda at, all_: replace(all_["alpha"], sealed=_flipped(all_["alpha"].sealed, 40)),
-    "no box": lambda at, all_: replace(all_["alpha"], sealed=b""),
-    "another's box": lambda at, all_: replace(all_["alpha"], sealed=all_["gamma"].sealed),
+    "torn": lambda at, all_: replace(all_["alpha"], sealed=all_["alpha"].sealed[:-1]),
+    "changed": lambda at, all_: replace(all_["alpha"], sealed=_flipped(all_["alpha"].sealed, 40)),
+    "none": lambda at, all_: replace(all_["alpha"], sealed=b""),
+    "another's": lambda at, all_: replace(all_["alpha"], sealed=all_["gamma"].sealed),
     "another's keys": lambda at, all_: replace(all_["alpha"], keys=all_["gamma"].keys),
     "another's all": lambda at, all_: replace(all_["gamma"], device="alpha"),
     "its own as another's": lambda at, all_: replace(all_["beta"], device="alpha"),
@@ -267,7 +267,7 @@ def test_a_member_speaks_for_itself_alone_and_within_bounds(
 
 
 @pytest.mark.parametrize(("short", "count"), [(True, 100_000), (False, 300)])
-def test_small_boxes_cannot_ask_for_much_memory(
+def test_small_sealed_messages_cannot_ask_for_much_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, short: bool, count: int
 ) -> None:
     dimension = 1 if short else ENCODER.dimension

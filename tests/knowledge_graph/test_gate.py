@@ -109,8 +109,8 @@ def test_where_no_candidate_says_anything_the_question_leaves(models: Models) ->
 def test_a_gate_says_by_how_much_each_signal_moves_it(signals: Signals, seed: int) -> None:
     weights = tuple(np.random.default_rng(seed).normal(0.0, 2.0, len(SIGNALS)).tolist())
     model = GateModel(SIGNALS, weights, 0.3, 0.5)
-    trust = 1.0 / (1.0 + np.exp(-(0.3 + sum(weights) / 2 + sum(model.pushes(signals).values()))))
-    assert model.trust(signals) == pytest.approx(trust)
+    confidence = 1.0 / (1.0 + np.exp(-(0.3 + sum(weights) / 2 + sum(model.pushes(signals).values()))))
+    assert model.confidence(signals) == pytest.approx(confidence)
     told = model.explained(signals).split("; ")
     pushed = [abs(float(one.rpartition(": ")[2])) for one in told]
     assert pushed == sorted(pushed, reverse=True)
@@ -121,7 +121,7 @@ def test_a_gate_says_by_how_much_each_signal_moves_it(signals: Signals, seed: in
 def test_trust_grows_with_a_signal_of_positive_weight(signals: Signals, name: str, value: float) -> None:
     model = GateModel(SIGNALS, (1.5,) * len(SIGNALS), -3.0, 0.5)
     other = dataclasses.replace(signals, **{name: value})
-    assert (model.trust(other) >= model.trust(signals)) == (value >= getattr(signals, name)) or np.isclose(
+    assert (model.confidence(other) >= model.confidence(signals)) == (value >= getattr(signals, name)) or np.isclose(
         value, getattr(signals, name)
     )
 
@@ -137,9 +137,9 @@ def questions(count: int) -> list[Measured]:
 def test_the_threshold_sends_what_it_must_and_no_more(least_sent: float) -> None:
     rows = questions(400)
     model = fitted(rows, SIGNALS, least_sent)
-    sent = [model.trust(one.signals) < model.threshold for one in rows if not one.at_home]
+    sent = [model.confidence(one.signals) < model.threshold for one in rows if not one.at_home]
     assert least_sent <= np.mean(sent) <= least_sent + 1.5 / len(sent)
-    kept = [model.trust(one.signals) >= model.threshold for one in rows if one.at_home]
+    kept = [model.confidence(one.signals) >= model.threshold for one in rows if one.at_home]
     assert np.mean(kept) > 0.5
 
 
@@ -148,7 +148,7 @@ def test_an_ablation_looks_at_less(tmp_path: Path) -> None:
     model = fitted(rows, ("cosine", "jaccard"), 0.97)
     assert model.signals == ("cosine", "jaccard")
     changed = dataclasses.replace(rows[0].signals, nearness=0.0, certain=0.0)
-    assert model.trust(changed) == model.trust(rows[0].signals)
+    assert model.confidence(changed) == model.confidence(rows[0].signals)
     model.save(tmp_path / "gate.json")
     assert GateModel.load(tmp_path / "gate.json") == model
 

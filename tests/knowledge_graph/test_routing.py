@@ -39,7 +39,7 @@ def test_the_nearest_are_those_of_a_full_scan(count: int, m: int, k: int, hidden
     assert {hit.owner for hit in route.hits} == set(route.owners)
 
 
-def test_two_voices_outweigh_one() -> None:
+def test_two_near_summaries_outweigh_one() -> None:
     matrix = np.eye(DIMENSION, dtype=np.float32)[[0, 1, 1]]
     question = np.zeros(DIMENSION, dtype=np.float32)
     question[:2] = 0.75, 0.66

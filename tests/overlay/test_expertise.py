@@ -1,4 +1,4 @@
-"""What a peer learns of its neighbours: credit, decay, bounded memory and standing."""
+"""What a peer learns of its neighbours: credit, decay, bounded memory and reputation."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_judgements_that_were_kept_without_a_bound_are_bounded_by_the_next_lesso
     assert memory.reputation(0) < 1.0
 
 
-def test_a_neighbour_that_did_not_know_loses_worth_on_that_topic_but_no_standing() -> None:
+def test_a_neighbour_that_did_not_know_loses_worth_on_that_topic_but_no_reputation() -> None:
     memory = Expertise[str]()
     for _ in range(50):
         memory.learn("a", ALL, 0, "miss")

@@ -116,7 +116,7 @@ def test_without_an_operator_no_names_are_kept(
     assert not path.exists()
 
 
-def test_two_doors_of_one_device_know_the_same(
+def test_two_filters_of_one_device_know_the_same(
     pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, tmp_path: Path
 ) -> None:
     one, two = (_export(pipeline, encoder, opaque, tmp_path / "names.sqlite") for _ in range(2))

@@ -1,4 +1,4 @@
-"""Sealed boxes and tags: they open for whom and what they were made for, and for nothing else."""
+"""Sealed messages and tags: they open for whom and what they were made for, and for nothing else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OWN, OTHER = SealingKey(bytes(range(32))), SealingKey(bytes(range(1, 33)))
 
 @settings(deadline=None)
 @given(st.binary(max_size=200), st.text(max_size=20), st.text(max_size=20), st.data())
-def test_a_box_opens_for_its_receiver_and_context_alone(
+def test_a_sealed_message_opens_for_its_receiver_and_context_alone(
     body: bytes, context: str, another: str, data: st.DataObject
 ) -> None:
     sealed = seal(body, OWN.public, context)
@@ -69,7 +69,7 @@ def test_a_key_s_owner_has_a_secret_for_each_purpose() -> None:
 
 
 def test_a_key_is_kept_for_its_owner_alone(tmp_path: Path) -> None:
-    path = tmp_path / "keys" / "box.key"
+    path = tmp_path / "keys" / "sealing.key"
     public = SealingKey.kept(path).public
     assert SealingKey.kept(path).public == public != SealingKey.fresh().public
     assert stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -54,7 +54,7 @@ def take_others_memory(device: EdgeDevice) -> None:
     version = device.store.version
     [vector] = device.models.encoder.encode([ASKED])
     item = MemoryItem("f" * 32, ASKED, "Mount Cairl", "single", "LOC", ("e" * 32,), ("ossel",), vector, "bridges")
-    device.import_bank(Delta("bank-1", 0, 1, (item,), ()))
+    device.import_shared_memory(Delta("shared-1", 0, 1, (item,), ()))
     assert device.store.version > version
 
 

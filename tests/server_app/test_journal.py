@@ -62,9 +62,9 @@ def test_a_torn_journal_keeps_all_whole_lines(tmp_path_factory: pytest.TempPathF
     (folder / FILE).write_bytes(whole[:cut] + noise)
     kept = whole[:cut].count(b"\n")
     torn = opened(folder)
-    standing = list(torn.answers("fedrag").values())
-    assert standing[:kept] == ANSWERS[:kept]
-    assert len(standing) <= kept + 1  # the noise may be the very newline that was cut
+    answers = list(torn.answers("fedrag").values())
+    assert answers[:kept] == ANSWERS[:kept]
+    assert len(answers) <= kept + 1  # the noise may be the very newline that was cut
     torn.note("fedrag", ANSWERS)
     torn.close()
     mended = opened(folder)

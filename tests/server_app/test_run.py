@@ -52,9 +52,9 @@ def records(sent: Iterable[bytes], kind: type[Any]) -> list[Any]:
     return [wire.decode(c, kind, run="1") for c in contents if wire.kind_of(c) == kind.__name__]
 
 
-def bank_of(files: Federation) -> SharedMemory:
+def shared_memory_of(files: Federation) -> SharedMemory:
     settings, tools = files.settings, small_models()
-    root = fedrag_home(settings.home) / "bank" / settings.data_key
+    root = fedrag_home(settings.home) / "shared-memory" / settings.data_key
     return SharedMemory.open(root, tools.encoder, tools.pipeline, bridges_per_item=1)
 
 
@@ -75,9 +75,10 @@ def test_the_results_have_the_documented_keys(first: FirstRun) -> None:
         assert min(system["messages"], system["bytes_up"], system["bytes_down"], system["peak_rss_mb"]) > 0
     counts = {name: system["counts"] for name, system in summary["systems"].items()}
     assert counts["local-rag"] == counts["no-rag"] == {}
-    bank = bank_of(first.files)
-    assert counts["memory-fusion"]["fusion-kept"] + counts["memory-fusion"]["fusion-composed"] == len(bank.items()) > 0
-    bank.close()
+    shared_memory = shared_memory_of(first.files)
+    fused = counts["memory-fusion"]
+    assert fused["fusion-kept"] + fused["fusion-composed"] == len(shared_memory.items()) > 0
+    shared_memory.close()
     assert (first.folder / "report.html").stat().st_size > 10_000
     read_summary(first.folder)
 
@@ -179,9 +180,9 @@ def test_private_names_do_not_leave(first: FirstRun) -> None:
 
 
 def test_each_device_gets_all_memories_of_the_others_and_none_of_its_own(first: FirstRun) -> None:
-    bank = bank_of(first.files)
-    shared = {item.id: item.origin for item in bank.items()}
-    bank.close()
+    shared_memory = shared_memory_of(first.files)
+    shared = {item.id: item.origin for item in shared_memory.items()}
+    shared_memory.close()
     assert {*DEVICES, FUSION} == set(shared.values())
     for name in DEVICES:
         with first.files.device(name) as device:
@@ -250,9 +251,9 @@ def test_what_changes_or_goes_is_retracted_everywhere(first: FirstRun, tmp_path:
     assert all(uploads[name].retracted for name in ("rivers", "people"))
     assert not any(uploads[name].items or uploads[name].retracted for name in ("bridges", "harbours", "museums"))
 
-    bank = bank_of(files)
-    held = {"the bank": bank.items()}
-    bank.close()
+    shared_memory = shared_memory_of(files)
+    held = {"the shared memory": shared_memory.items()}
+    shared_memory.close()
     for name in DEVICES:
         with files.device(name) as device:
             held[name] = device.store.items()
@@ -277,25 +278,25 @@ def test_a_device_that_begins_anew_sends_everything_again(first: FirstRun, tmp_p
     assert uploads["rivers"].since == 0
     assert uploads["rivers"].items
     assert uploads["bridges"].items == ()
-    bank = bank_of(files)
-    assert sum(item.origin == "rivers" for item in bank.items()) == len(uploads["rivers"].items)
-    bank.close()
+    shared_memory = shared_memory_of(files)
+    assert sum(item.origin == "rivers" for item in shared_memory.items()) == len(uploads["rivers"].items)
+    shared_memory.close()
 
 
-def test_a_bank_that_begins_anew_gets_and_gives_everything(first: FirstRun, tmp_path: Path) -> None:
+def test_a_shared_memory_that_begins_anew_gets_and_gives_everything(first: FirstRun, tmp_path: Path) -> None:
     files = first.files.copy_to(tmp_path).with_changes(baselines="")
-    shutil.rmtree(files.root / "home" / "bank")
+    shutil.rmtree(files.root / "home" / "shared-memory")
     grid = files.grid()
     run_systems(grid, "1", files.settings)
     deltas = records(grid.sent, Delta)
     assert all(delta.since == 0 and delta.items for delta in deltas)
-    bank = bank_of(files)
-    origins = {item.origin for item in bank.items()}
-    bank.close()
+    shared_memory = shared_memory_of(files)
+    origins = {item.origin for item in shared_memory.items()}
+    shared_memory.close()
     assert origins == {*DEVICES, FUSION}
 
 
-def test_where_the_bank_begins_anew_nobody_keeps_what_a_device_gave_that_is_gone(
+def test_where_the_shared_memory_begins_anew_nobody_keeps_what_a_device_gave_that_is_gone(
     first: FirstRun, tmp_path: Path
 ) -> None:
     others = [name for name in DEVICES if name != "rivers"]
@@ -309,7 +310,7 @@ def test_where_the_bank_begins_anew_nobody_keeps_what_a_device_gave_that_is_gone
         return found
 
     assert all("rivers" in names for names in held().values())
-    shutil.rmtree(files.root / "home" / "bank")
+    shutil.rmtree(files.root / "home" / "shared-memory")
     nodes = [node for node, name in zip(files.nodes, DEVICES, strict=True) if name in others]
     run_systems(files.grid(nodes=nodes), "1", files.settings)
     assert held() == {key: set(others) for key in others}

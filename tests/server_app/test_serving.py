@@ -144,7 +144,7 @@ def test_questions_in_another_s_name_are_refused(files: Federation) -> None:
 
     run, _ = serving(files, lie)
     run.run()
-    assert "another device's name" in run.strategy.post.traffic.missing["bridges"]
+    assert "another device's name" in run.strategy.transport.traffic.missing["bridges"]
     with files.device("bridges") as home:
         assert home.waiting.outbox.holds("w1")
 
@@ -171,7 +171,7 @@ def test_who_offers_another_s_question_is_named_and_costs_it_nothing(files: Fede
     lies.append(Question("w5", "", "bridges"))
     found = {(one.id, one.home) for one in run._waiting()}
     assert found == {("w1", "bridges"), ("w5", "rivers"), ("w6", "rivers")}
-    missing = run.strategy.post.traffic.missing
+    missing = run.strategy.transport.traffic.missing
     assert missing.keys() == {"bridges"}
     assert "another device had offered" in missing["bridges"]
 
@@ -220,8 +220,8 @@ def test_a_silent_device_does_not_hold_up_the_others_questions(
 
     run, _ = serving(changed, mute)
     run.run()
-    assert run.strategy.post.waited < 200
-    assert run.strategy.post.traffic.missing == {f"node {silent}": "no reply to query.describe within 5 s"}
+    assert run.strategy.transport.waited < 200
+    assert run.strategy.transport.traffic.missing == {f"node {silent}": "no reply to query.describe within 5 s"}
     with files.device("bridges") as home:
         assert home.delivered.all()["w1"].path == "remote"
 

@@ -99,7 +99,7 @@ def plant(store: MemoryStore) -> None:
     """A memory of another device whose texts are markup."""
     embedding = store.items()[0].embedding
     texts = (f"Who drew {HARM}?", HARM, HARM, HARM, ("x",), (HARM,))
-    store.import_delta(Delta("bank", 0, 1, (MemoryItem(HARM, *texts, embedding, f"far {HARM}"),), ()))
+    store.import_delta(Delta("shared-memory", 0, 1, (MemoryItem(HARM, *texts, embedding, f"far {HARM}"),), ()))
 
 
 @pytest.fixture(scope="module")

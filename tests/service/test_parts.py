@@ -32,7 +32,7 @@ from fedrag_flwr.service.keeping import OpenDevices
 from fedrag_flwr.service.limits import RateLimit
 from fedrag_flwr.service.metrics import Metrics
 from fedrag_flwr.service.protocol import MESSAGE_TYPES, frame, socket_of, unframe
-from fedrag_flwr.service.queues import DeadlineError, Lane
+from fedrag_flwr.service.queues import DeadlineError, RequestQueue
 from fedrag_flwr.service.resident import Resident
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.sources.open_source import SourceSet
@@ -93,38 +93,38 @@ def test_other_bytes_are_refused(body: bytes) -> None:
 # --- queues, rates and turns ---------------------------------------------------------------------------------
 
 
-def test_a_full_lane_refuses_and_a_late_one_gives_up() -> None:
+def test_a_full_queue_refuses_and_a_late_one_gives_up() -> None:
     async def scenario() -> None:
-        lane, opened, ran = Lane("asks", 1, 2), threading.Event(), []
-        first = asyncio.create_task(lane.run(lambda: opened.wait(30), 30))
-        second = asyncio.create_task(lane.run(lambda: ran.append("second"), 0.05))
+        queue, opened, ran = RequestQueue("asks", 1, 2), threading.Event(), []
+        first = asyncio.create_task(queue.run(lambda: opened.wait(30), 30))
+        second = asyncio.create_task(queue.run(lambda: ran.append("second"), 0.05))
         await asyncio.sleep(0)
-        assert lane.length == 2
+        assert queue.length == 2
         with pytest.raises(ServiceBusyError) as busy:
-            await lane.run(lambda: None, 30)
+            await queue.run(lambda: None, 30)
         assert busy.value.seconds >= 1
         with pytest.raises(DeadlineError):
             await second
         opened.set()
         assert await first
-        assert await lane.run(lambda: "third", 30) == "third"
+        assert await queue.run(lambda: "third", 30) == "third"
         assert ran == []  # what had not begun by its deadline never begins
-        assert lane.length == 0
-        lane.close()
+        assert queue.length == 0
+        queue.close()
         with pytest.raises(ServiceBusyError):
-            await lane.run(lambda: None, 30)
+            await queue.run(lambda: None, 30)
 
     asyncio.run(scenario())
 
 
-def test_an_error_comes_out_of_a_lane_and_leaves_it_free() -> None:
+def test_an_error_comes_out_of_a_queue_and_leaves_it_free() -> None:
     async def scenario() -> None:
-        lane = Lane("asks", 1, 1)
+        queue = RequestQueue("asks", 1, 1)
         for _ in range(3):
             with pytest.raises(ZeroDivisionError):
-                await lane.run(lambda: 1 // 0, 30)
-        assert lane.length == 0
-        lane.close()
+                await queue.run(lambda: 1 // 0, 30)
+        assert queue.length == 0
+        queue.close()
 
     asyncio.run(scenario())
 

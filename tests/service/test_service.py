@@ -334,7 +334,7 @@ def test_metrics_count_requests_answers_and_the_memory(service: ServiceProcess) 
     held = {sample.labels["what"]: sample.value for sample in found["fedrag_store_held"].samples}
     assert held["documents"] >= 2
     assert held["items"] > 0
-    queues = {sample.labels["lane"] for sample in found["fedrag_queue_length"].samples}
+    queues = {sample.labels["queue"] for sample in found["fedrag_queue_length"].samples}
     assert queues == {"asks", "messages", "writes"}
     for name in ("process_resident_memory_bytes", "fedrag_store_version", "fedrag_generator_busy_seconds"):
         assert found[name].samples

@@ -27,7 +27,7 @@ def test_one_is_killed_and_the_next_one_told_to_end(tmp_path_factory: pytest.Tem
                 assert client.ask(QUESTION)["answer"] == ANSWER
                 (second.documents / "ossel.md").write_text("# Ossel\n\nThe Ossel is a river of Vessland.\n")
                 build = pool.submit(exchange, second, "train.build", BuildRequest(memories=True), BuildReport)
-                while 'fedrag_queue_length{lane="writes"} 0.0' in client.metrics() and not build.done():
+                while 'fedrag_queue_length{queue="writes"} 0.0' in client.metrics() and not build.done():
                     time.sleep(0.01)
                 second.process.terminate()
                 assert build.result(60).added == 1

@@ -28,8 +28,8 @@ def match(answer: str, origin: str) -> Match:
 )
 def test_a_quorum_lets_no_device_take_all_places(quorum: Quorum, heard: int, believed: str) -> None:
     honest = [match("Odile Varro", name) for name in ("bridges", "rivers", "roads")]
-    bank = [match("Jonas Keel", ATTACKER)] * 15 + honest
-    found = quorum.heard(lambda count: bank[:count], 0.5, 15)
+    nearest = [match("Jonas Keel", ATTACKER)] * 15 + honest
+    found = quorum.heard(lambda count: nearest[:count], 0.5, 15)
     assert len(found) == heard
     agreed = quorum.agreed(found)
     assert agreed is not None

@@ -21,6 +21,7 @@ from fedrag_flwr.evaluation.results import read_answers, read_summary
 from fedrag_flwr.records import Answer, declined
 from fedrag_flwr.settings import Plain, Settings
 from simulations.baselines import BASELINES
+from simulations.bench.fixture import Fixture, make_fixture
 from simulations.bench.outcome import COGNIZER, MEMORIZER, ORACLE, answer_frame, oracle, prepared_frame, write_outcome
 from simulations.bench.plan import BenchPlan, Setting, named
 from simulations.bench.rows import Row, Rows
@@ -34,7 +35,6 @@ from simulations.bench.systems import (
     order_of,
     refuse_clashes,
 )
-from simulations.bench.world import World, make_world
 from simulations.benchmarks.federation import TABLE, accuracy_table, cost_table, over_all_table, path_table
 from simulations.benchmarks.scaling import points_of
 from strategies import STRATEGIES
@@ -71,17 +71,17 @@ def silent(_: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def asked(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[BenchPlan, World, Rows, Path]:
+def asked(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[BenchPlan, Fixture, Rows, Path]:
     """Systems of all kinds over a tiny file, and what they left."""
     out = tmp_path_factory.mktemp("bench") / "out"
     systems = ("long-units", "closed-book", MEMORIZER, COGNIZER, "plain", "local-rag", "memory-fusion")
     plan = plan_of(data, systems, "federated")
-    world, rows = run_plan(plan, out, silent)
-    write_outcome(plan, world, rows, out)
-    return plan, world, rows, out
+    fixture, rows = run_plan(plan, out, silent)
+    write_outcome(plan, fixture, rows, out)
+    return plan, fixture, rows, out
 
 
-def test_a_run_leaves_a_summary_answers_and_a_report(asked: tuple[BenchPlan, World, Rows, Path]) -> None:
+def test_a_run_leaves_a_summary_answers_and_a_report(asked: tuple[BenchPlan, Fixture, Rows, Path]) -> None:
     plan, _, _, out = asked
     summary = read_summary(out)
     assert set(summary.systems) == {*plan.systems, ORACLE}
@@ -94,9 +94,9 @@ def test_a_run_leaves_a_summary_answers_and_a_report(asked: tuple[BenchPlan, Wor
     assert "memory-fusion" in (out / "report.html").read_text(encoding="utf-8")
 
 
-def test_tables_count_each_question_once(asked: tuple[BenchPlan, World, Rows, Path]) -> None:
-    plan, world, rows, out = asked
-    answers = answer_frame(plan, world, rows)
+def test_tables_count_each_question_once(asked: tuple[BenchPlan, Fixture, Rows, Path]) -> None:
+    plan, fixture, rows, out = asked
+    answers = answer_frame(plan, fixture, rows)
     summary = read_summary(out)
     assert answers.groupby("system").size().to_dict() == dict.fromkeys(summary.systems, 4)
     accuracy = accuracy_table(answers).set_index("system")["tiny: ACC"]
@@ -111,27 +111,27 @@ def test_tables_count_each_question_once(asked: tuple[BenchPlan, World, Rows, Pa
     assert costs["server s"][MEMORIZER] == 0.0 < answers[answers["system"] == "memory-fusion"]["server s"].min()
     paths = path_table(answers).set_index("system")
     assert str(paths.loc["closed-book", "cognizer"]).startswith("4 / ")
-    points = points_of(answers, prepared_frame(plan, world, rows).assign(devices=2))
+    points = points_of(answers, prepared_frame(plan, fixture, rows).assign(devices=2))
     assert set(points["devices"]) == {2}
 
 
-def test_preparations_are_told_and_reading_is_charged_to_nobody(asked: tuple[BenchPlan, World, Rows, Path]) -> None:
-    plan, world, rows, _ = asked
-    before = prepared_frame(plan, world, rows).set_index("system")
-    held = world.partition.documents
+def test_preparations_are_told_and_reading_is_charged_to_nobody(asked: tuple[BenchPlan, Fixture, Rows, Path]) -> None:
+    plan, fixture, rows, _ = asked
+    before = prepared_frame(plan, fixture, rows).set_index("system")
+    held = fixture.partition.documents
     assert before.index[0] == READING
     assert before.loc[READING, "made"] == f"{sum(map(len, held.values()))} documents"
     assert str(before.loc["long-units", "made"]).endswith(" units")
     assert [report.added for report in rows[MEMORIZER, ""].builds] == [0, 0]
     for answer in (row.answer for row in rows.of("long-units") if row.answer is not None):
-        home = next(gold.home for gold in world.gold if gold.question_id == answer.question_id)
+        home = next(gold.home for gold in fixture.gold if gold.question_id == answer.question_id)
         names = {document.id.removesuffix(".md") for document in held[home]}
         assert answer.sources
         for device, _, unit in (source.partition("/") for source in answer.sources):
             assert (device, unit.partition("#")[0].removesuffix(".md") in names) == (home, True)
 
 
-def test_the_floor_reads_as_local_rag_does(asked: tuple[BenchPlan, World, Rows, Path]) -> None:
+def test_the_floor_reads_as_local_rag_does(asked: tuple[BenchPlan, Fixture, Rows, Path]) -> None:
     _, _, rows, _ = asked
     told = {name: [row.answer for row in rows.of(name) if row.answer is not None] for name in ("plain", "local-rag")}
     assert [one.text for one in told["plain"]] == [one.text for one in told["local-rag"]]
@@ -197,21 +197,21 @@ def test_two_at_one_folder_are_refused(data: Path, tmp_path: Path) -> None:
 def test_other_building_and_other_files_have_stores_of_their_own(
     changes: dict[str, Plain], same: bool, data: Path, tmp_path: Path
 ) -> None:
-    plain = make_world(plan_of(data)).settings.data_key
+    plain = make_fixture(plan_of(data)).settings.data_key
     changed = replace(plan_of(data), changes={**SMALL, **changes})
-    assert (make_world(changed).settings.data_key == plain) is same
+    assert (make_fixture(changed).settings.data_key == plain) is same
     other = tmp_path / data.name
     other.write_bytes(data.read_bytes() + b"\n")
-    assert make_world(plan_of(other)).settings.data_key != plain
+    assert make_fixture(plan_of(other)).settings.data_key != plain
 
 
 @pytest.mark.parametrize("setting", ["local", "federated"])
 def test_homes_hold_what_the_setting_says(setting: Setting, data: Path) -> None:
-    world = make_world(plan_of(data, setting=setting, questions=6))
-    held = {name: {document.id for document in documents} for name, documents in world.partition.documents.items()}
-    assert len(world.devices) == 2
+    fixture = make_fixture(plan_of(data, setting=setting, questions=6))
+    held = {name: {document.id for document in documents} for name, documents in fixture.partition.documents.items()}
+    assert len(fixture.devices) == 2
     assert set.intersection(*held.values()) == set()
-    at_home = [set(question.documents) <= held[question.home] for question in world.gold]
+    at_home = [set(question.documents) <= held[question.home] for question in fixture.gold]
     assert len(at_home) == 6
     assert all(at_home) or setting == "federated"
 
@@ -238,7 +238,7 @@ def test_a_wrong_plan_is_refused_before_anything_is_loaded(data: Path, tmp_path:
     with pytest.raises(SourceError, match="absent"):
         BenchPlan(tmp_path / "absent.jsonl", ("no-rag",))
     with pytest.raises(SourceError, match="fits on one device"):
-        make_world(BenchPlan(data, ("no-rag",), "local", devices=11, questions=8, changes=SMALL))
+        make_fixture(BenchPlan(data, ("no-rag",), "local", devices=11, questions=8, changes=SMALL))
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ from fedrag_flwr.records import (
     WalkReply,
     WalkRequest,
 )
+from simulations.bench.fixture import make_fixture
 from simulations.bench.plan import BenchPlan
-from simulations.bench.world import make_world
 from simulations.fixtures.kept_devices import KeptDevices, notes_of
 from tests.simulations.tiny_data import write_data
 from tests.strategies.federation import DEVICES, Federation, shared_federation, small_models
@@ -116,14 +116,14 @@ def test_what_walks_learn_is_kept_for_each_results_folder(tmp_path: Path, monkey
     monkeypatch.setenv("FEDRAG_HOME", str(tmp_path / "home"))
     data = write_data(tmp_path)
     plan = BenchPlan(data, ("topic-walk",), "federated", devices=2, questions=2)
-    worlds = [make_world(plan, tmp_path / out) for out in ("one", "two", "one")]
-    root = store_root(worlds[0].settings, worlds[0].devices[0])
+    fixtures = [make_fixture(plan, tmp_path / out) for out in ("one", "two", "one")]
+    root = store_root(fixtures[0].settings, fixtures[0].devices[0])
     root.mkdir(parents=True)
-    notes = [root / notes_of(world.walker("topic-walk")) for world in worlds]
+    notes = [root / notes_of(fixture.walker("topic-walk")) for fixture in fixtures]
     assert notes[0] == notes[2] != notes[1]
     for one in notes:
         one.touch()
-    worlds[0].forget_walks("topic-walk")
+    fixtures[0].forget_walks("topic-walk")
     assert [one.exists() for one in notes] == [False, True, False]
 
 

@@ -60,14 +60,14 @@ CANARY = "Heliotrope-77"
 VECTOR = np.eye(1, 384, dtype=np.float32)[0]
 ASKED = (Question("f1", f"Who designed the bridge of {CANARY}?", "bridges"),)
 TOPICS = (TopicWeight(3, 1.0),)
-BOX = SealedMessage("f1", "bridges", CANARY.encode() * 9)
+SEALED = SealedMessage("f1", "bridges", CANARY.encode() * 9)
 MADE: dict[str, object] = {  # requests that the first run does not send
     "query.summaries": SummaryRequest("", ("a", "b"), "download"),
     "query.overview": SummaryOverview((SubgraphSummary("1", CANARY, VECTOR, "people"),)),
     "query.rounded_overview": RoundedOverview(384, (OwnedRows("people", 1),), bytes(range(1, 129)) * 3),
     "query.seal_summaries": SealRequest((PeerKey("people", b"k" * 32),)),
     "query.sealed_overview": SealedOverview(
-        (PeerKey("people", b"k" * 32),), (SealedSummaries("people", 1, CANARY.encode() * 9, (BOX,)),)
+        (PeerKey("people", b"k" * 32),), (SealedSummaries("people", 1, CANARY.encode() * 9, (SEALED,)),)
     ),
     "query.deliver": AnswerBatch(
         "bridges", (Answer("f1", CANARY, "remote", 0.5, decisions=(because("place", CANARY),)),), (), 1.0
@@ -81,9 +81,9 @@ MADE: dict[str, object] = {  # requests that the first run does not send
     "query.documents": DocumentsRequest(),
     "query.centroids": CentroidRequest(2),
     "query.enclave": EnclaveRequest(ASKED, b"k" * 32),
-    "query.open_answers": SealedMessages("bridges", (BOX,)),
-    "query.retrieve_sealed": SealedMessages("bridges", (BOX,)),
-    "query.finish_sealed": SealedFinish(ASKED, (BOX,)),
+    "query.open_answers": SealedMessages("bridges", (SEALED,)),
+    "query.retrieve_sealed": SealedMessages("bridges", (SEALED,)),
+    "query.finish_sealed": SealedFinish(ASKED, (SEALED,)),
     "query.route": RouteRequest(ASKED, (PeerKey("people", b"k" * 32),), b"k" * 32),
 }
 

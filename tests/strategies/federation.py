@@ -163,11 +163,11 @@ class Federation:
         return self
 
     def copy_to(self, root: Path) -> Federation:
-        """A copy with the same stores and bank, whose documents may change."""
+        """A copy with the same stores and shared memory, whose documents may change."""
         shutil.copytree(self.root, root, dirs_exist_ok=True)
         names = str(self.config["privacy.public-names"])  # a store knows what its export filter was set to
         copied = Federation(root, self.changes).with_changes(privacy__public_names=names)
-        for place in ("devices", "bank", "fusion"):
+        for place in ("devices", "shared-memory", "fusion"):
             if (root / "home" / place / self.settings.data_key).exists():
                 (root / "home" / place / self.settings.data_key).rename(
                     root / "home" / place / copied.settings.data_key

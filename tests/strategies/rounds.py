@@ -1,4 +1,4 @@
-"""Rounds of a federation without questions, and what the bank and devices hold of one device after them."""
+"""Rounds of a federation without questions, and what the shared memory and devices hold of one device after them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Rounds:
             strategy.prepare(self.files.grid(nodes=nodes), "1")
         finally:
             tools.close()
-        return dict(strategy.post.traffic.missing)
+        return dict(strategy.transport.traffic.missing)
 
     def documents(self, device: str) -> Path:
         return self.files.root / "data" / device
@@ -61,11 +61,11 @@ class Rounds:
         with self.files.device(device) as opened:
             return said(opened.store.items(origin=device))
 
-    def in_bank(self, device: str) -> Said:
-        """What the bank gives out that a device shared."""
-        bank = ServerTools(self.files.settings).bank
-        found = said(item for item in bank.items() if device in owners(item))
-        bank.close()
+    def in_shared_memory(self, device: str) -> Said:
+        """What the shared memory gives out that a device shared."""
+        shared = ServerTools(self.files.settings).shared_memory
+        found = said(item for item in shared.items() if device in owners(item))
+        shared.close()
         return found
 
     def at(self, peer: str, device: str) -> Said:

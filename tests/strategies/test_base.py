@@ -45,8 +45,8 @@ def test_questions_asked_one_by_one_get_the_answers_of_a_whole_run(
     assert len(by_id) == len(questions)
     assert all(later > earlier for earlier, later in itertools.pairwise(sent))
     told = single.outcome()
-    assert 0.0 < told.server_seconds < told.seconds - single.post.waited
-    assert single.post.waited > 0.0
+    assert 0.0 < told.server_seconds < told.seconds - single.transport.waited
+    assert single.transport.waited > 0.0
 
 
 def test_who_was_silent_at_the_last_build_has_little_time_for_the_next(
@@ -59,7 +59,7 @@ def test_who_was_silent_at_the_last_build_has_little_time_for_the_next(
         """The last device builds until the round is over."""
         if reply.metadata.message_type != "train.build" or reply.metadata.src_node_id != LAST:
             return reply
-        strategy.post.clock = lambda: time.monotonic() + 1e6
+        strategy.transport.clock = lambda: time.monotonic() + 1e6
         return None
 
     strategy.prepare(files.grid(lost), "1", 60.0)

@@ -154,7 +154,7 @@ SHARED: dict[str, tuple[Change, str]] = {
     "vectors too long": (with_vectors(np.ones((1, 384))), "unit length"),
     "too many vectors": (with_vectors(np.eye(2, 384)), "shape"),
     "another origin": (record(Delta, lambda sent: replace(sent, origin="people")), "another device's name"),
-    "the bank's name": (record(Delta, lambda sent: replace(sent, origin="fusion")), "another device's name"),
+    "the shared memory's name": (record(Delta, lambda sent: replace(sent, origin="fusion")), "another device's name"),
     "another version": (envelope(schema=wire.SCHEMA + 1), "protocol version"),
     "an answer instead": (content(lambda _: wire.encode(AnswerBatch("rivers", (), (), 1.0), run=RUN)), "another kind"),
 }
@@ -164,10 +164,10 @@ SHARED: dict[str, tuple[Change, str]] = {
 def test_a_spoilt_delta_is_refused_and_the_device_still_answers(case: str, built: Federation) -> None:
     change, reason = SHARED[case]
     tools = ServerTools(built.settings)
-    before = {item.id for item in tools.bank.items()}
+    before = {item.id for item in tools.shared_memory.items()}
     outcome = ask(built, built.grid(of("rivers", "query.share", change)))
     _only_missing(outcome, "rivers", reason, lost="")
-    assert {item.id for item in tools.bank.items()} == before
+    assert {item.id for item in tools.shared_memory.items()} == before
 
 
 def test_memories_in_anothers_name_are_not_taken(
@@ -177,14 +177,14 @@ def test_memories_in_anothers_name_are_not_taken(
     stolen = (memory("people"), memory("fusion", id="1" * 32), memory("rivers", id="2" * 32, embedding=np.eye(1, 7)[0]))
     change = record(Delta, lambda sent: replace(sent, items=stolen))
     tools = ServerTools(built.settings)
-    before = {item.id for item in tools.bank.items()}
+    before = {item.id for item in tools.shared_memory.items()}
     with pytest.raises(WireError):
         wire.encode(Delta("rivers", 0, 1, stolen, ()), run=RUN)  # vectors of two lengths do not even travel
     change = record(Delta, lambda sent: replace(sent, items=stolen[:2]))
     outcome = ask(built, built.grid(of("rivers", "query.share", change)))
     assert {answer.question_id: answer.text for answer in outcome.answers} == ANSWERS
-    assert {item.id for item in tools.bank.items()} == before
-    assert "the bank refused memories of rivers: wrong-origin=2" in caplog.messages
+    assert {item.id for item in tools.shared_memory.items()} == before
+    assert "the server refused memories of rivers: wrong-origin=2" in caplog.messages
 
 
 ANSWERED: dict[str, tuple[Change, str, str]] = {
@@ -224,7 +224,7 @@ def test_a_build_report_in_anothers_name_is_refused(built: Federation) -> None:
     assert {report.device for report in outcome.builds} == set(DEVICES) - {"rivers"}
 
 
-def test_a_device_that_could_not_take_the_bank_is_named(built: Federation) -> None:
+def test_a_device_that_could_not_take_the_shared_memory_is_named(built: Federation) -> None:
     change = content(lambda _: wire.encode(wire.Failure("rivers", "StoreFullError", "the disk is full"), run=RUN))
     outcome = ask(built, built.grid(of("rivers", "query.import", change)))
     _only_missing(outcome, "rivers", "StoreFullError: the disk is full", lost="")
@@ -394,7 +394,7 @@ def test_devices_of_one_name_are_told_and_neither_speaks_for_it(built: Federatio
     assert len(outcome.answers) == 4
 
 
-@pytest.mark.parametrize("name", ["../../rivers", "fusion", "bank-7", "*", "", "a" * 65])
+@pytest.mark.parametrize("name", ["../../rivers", "fusion", "shared-memory-7", "*", "", "a" * 65])
 def test_a_device_of_no_possible_name_takes_no_part(name: str, built: Federation) -> None:
     settings = built.with_changes(strategy="no-rag").settings
     change = record(DeviceCard, lambda sent: replace(sent, name=name))

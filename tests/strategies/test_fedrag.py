@@ -95,7 +95,7 @@ def told(answer: Answer) -> tuple[Answer, set[str]]:
 
 
 @pytest.mark.parametrize("exchange", ["download", "encrypted"])
-def test_under_private_routing_the_server_relays_boxes_and_nothing_else_changes(
+def test_under_private_routing_the_server_relays_sealed_messages_and_nothing_else_changes(
     built: Federation, openly: tuple[bool, FederatedRag, list[bytes]], exchange: str
 ) -> None:
     owners, plain, shown = openly
@@ -134,7 +134,7 @@ def test_by_default_homes_route_by_themselves_where_a_strategy_can(built: Federa
 def test_a_device_that_hides_its_questions_names_nobody_who_could_know(
     built: Federation, mode: AnswerMode, own: str
 ) -> None:
-    """The server's bank has texts under the ids of hyperedges: whose memory is near tells what a question is about."""
+    """The server has texts under the ids of hyperedges: whose memory is near tells what a question is about."""
     names = ("harbours", "museums", "people", "rivers")
     with built.with_changes(memory__delta=1.0, exchange=own).device("bridges") as home:
         edges = [edge for item in home.store.items() if item.origin != "bridges" for edge in item.hyperedges]

@@ -39,13 +39,13 @@ def test_who_takes_the_name_of_a_known_device_is_refused_and_the_device_goes_on(
 ) -> None:
     bridges, _, _, people, _ = rounds.files.nodes
     assert rounds.run([bridges, people]) == {}
-    shared = rounds.in_bank("people")
+    shared = rounds.in_shared_memory("people")
     for nodes in ([bridges, impostor], [bridges, people, impostor], [bridges, people, impostor]):
         assert list(rounds.run(nodes).values()) == ["it calls itself people, which is known under another key"]
-        assert rounds.in_bank("people") == shared != set()
+        assert rounds.in_shared_memory("people") == shared != set()
     (rounds.documents("people") / "jonas-keel.md").unlink()
     rounds.run([bridges, people, impostor])
-    assert rounds.in_bank("people") == rounds.own("people") < shared
+    assert rounds.in_shared_memory("people") == rounds.own("people") < shared
 
 
 def test_a_name_that_cannot_be_kept_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,4 +69,4 @@ def test_a_device_that_lost_its_key_has_its_name_again_once_the_operator_lets_it
     [known] = (tmp_path / "home" / "server").glob("*/names/people")
     known.unlink()
     assert rounds.run([bridges, people]) == {}
-    assert rounds.in_bank("people") == rounds.own("people") != set()
+    assert rounds.in_shared_memory("people") == rounds.own("people") != set()

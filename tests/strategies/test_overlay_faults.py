@@ -127,7 +127,7 @@ def test_a_late_word_changes_nothing_and_its_peer_is_asked_again(
 ) -> None:
     grid = LateGrid(fresh, "harbours", beside, of, copies)
     strategy = prepared(fresh, grid)
-    strategy.post.clock = lambda: grid.now
+    strategy.transport.clock = lambda: grid.now
     for batch in range(2):
         grid.batch, before = batch, dict(strategy.counts)
         strategy.ask([FOREIGN])  # under the same id each time: a late word on it fits the next walk but for its message

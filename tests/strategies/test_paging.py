@@ -26,9 +26,9 @@ NODES = dict(zip(DEVICES, range(100, 100 + len(DEVICES)), strict=True))
 
 @pytest.fixture
 def files(first: FirstRun, tmp_path: Path) -> Federation:
-    """Devices with memories, and a server that has no bank yet."""
+    """Devices with memories, and a server that has no shared memory yet."""
     copied = first.files.copy_to(tmp_path).with_changes(baselines="", federation__page_bytes=PAGE)
-    shutil.rmtree(copied.root / "home" / "bank")
+    shutil.rmtree(copied.root / "home" / "shared-memory")
     return copied
 
 
@@ -50,14 +50,14 @@ def deltas(grid: LocalGrid, phase: str, device: str) -> list[tuple[Delta, int]]:
 
 
 def held(files: Federation) -> dict[str, set[tuple[str, str, str]]]:
-    """What the bank and the devices hold of others."""
+    """What the shared memory and the devices hold of others."""
 
     def plain(items: Iterable[MemoryItem]) -> set[tuple[str, str, str]]:
         return {(item.id, item.question, item.answer) for item in items}
 
-    bank = ServerTools(files.settings).bank
-    found = {"bank": plain(bank.items())}
-    bank.close()
+    shared = ServerTools(files.settings).shared_memory
+    found = {"all": plain(shared.items())}
+    shared.close()
     for name in DEVICES:
         with files.device(name) as device:
             found[name] = plain(item for item in device.store.items() if item.origin != name)
@@ -112,7 +112,7 @@ def test_a_lost_page_leaves_what_was_and_the_next_run_goes_on(phase: str, files:
         with files.device("rivers") as device:
             own = {item.question for item in device.giving.memories(ShareRequest("memories", 0)).items}
         assert own
-        assert not own & {question for _, question, _ in now["bank"]}
+        assert not own & {question for _, question, _ in now["all"]}
     else:
         assert now["rivers"] == before
     with files.device("rivers") as device:
@@ -125,14 +125,14 @@ def test_a_lost_page_leaves_what_was_and_the_next_run_goes_on(phase: str, files:
         assert deltas(again, phase, "rivers")[0][0].after == pending.after != START
         assert deltas(again, phase, "people")[0][0].items == ()
     now = held(files)
-    assert own_of(files, "rivers") | {name for name, _, _ in now["rivers"]} == {name for name, _, _ in now["bank"]}
+    assert own_of(files, "rivers") | {name for name, _, _ in now["rivers"]} == {name for name, _, _ in now["all"]}
 
 
 def own_of(files: Federation, name: str) -> set[str]:
-    """The ids in the bank of what one device alone shared."""
-    bank = ServerTools(files.settings).bank
-    found = {item.id for item in bank.items() if item.origin == name}
-    bank.close()
+    """The ids in the shared memory of what one device alone shared."""
+    shared = ServerTools(files.settings).shared_memory
+    found = {item.id for item in shared.items() if item.origin == name}
+    shared.close()
     return found
 
 
@@ -191,8 +191,8 @@ def test_a_device_that_cheats_with_pages_is_named_and_the_run_goes_on(
     outcome = run(files, files.grid(of("rivers", phase, change)))
     assert set(outcome.traffic.missing) == {"rivers"}
     assert reason in outcome.traffic.missing["rivers"]
-    bank = ServerTools(files.settings).bank
-    origins = {item.origin for item in bank.items()}
-    bank.close()
+    shared = ServerTools(files.settings).shared_memory
+    origins = {item.origin for item in shared.items()}
+    shared.close()
     assert origins >= {*DEVICES} - {"rivers"}
     assert ("rivers" in origins) == (phase == "query.import")

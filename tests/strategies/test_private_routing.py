@@ -261,7 +261,7 @@ def test_a_device_without_a_usable_key_costs_the_others_nothing(files: Federatio
     assert "query.route" not in str(strategy.outcome().traffic.missing)
 
 
-def test_more_boxes_than_may_be_asked_reach_nobody(files: Federation) -> None:
+def test_more_requests_than_may_be_asked_reach_nobody(files: Federation) -> None:
     def many(sent: SealedMessages) -> SealedMessages:
         return replace(sent, messages=sent.messages * 64)
 
@@ -278,7 +278,7 @@ def test_more_boxes_than_may_be_asked_reach_nobody(files: Federation) -> None:
         (2**16, 2**16, "more in sealed messages than goes into one"),
     ],
 )
-def test_a_box_of_evidence_that_is_too_large_takes_no_other_s_room(
+def test_sealed_evidence_that_is_too_large_takes_no_other_s_room(
     files: Federation, monkeypatch: pytest.MonkeyPatch, more: int, room: int, reason: str
 ) -> None:
     def fill(sent: SealedMessages) -> SealedMessages:
@@ -333,7 +333,7 @@ def test_scores_that_are_none_cost_their_own_question_alone(files: Federation, t
 
 def test_owners_leave_out_what_they_cannot_open(files: Federation) -> None:
     with files.device("rivers") as owner:
-        sealed = SealedMessage("f7", "rivers", b"no box at all")
+        sealed = SealedMessage("f7", "rivers", b"nothing sealed")
         assert owner.give_sealed(SealedMessages("rivers", (sealed,)), "1").messages == ()
         assert len({owner.sealed.key.public, files.device("people").sealed.key.public}) == 2
     assert len(DEVICES) == 5

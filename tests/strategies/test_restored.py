@@ -1,4 +1,4 @@
-"""A device that is put back from a backup: after the next round bank and peers hold what it does, and no more."""
+"""A device that is put back from a backup: after the next round server and peers hold what it does, and no more."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def test_what_goes_after_a_device_was_put_back_goes_everywhere(restored: Rounds)
     assert restored.run() == {}
     own = restored.own("bridges")
     assert any("Oak Weir" in question for question, _ in own)
-    assert restored.in_bank("bridges") == restored.at("harbours", "bridges") == own
+    assert restored.in_shared_memory("bridges") == restored.at("harbours", "bridges") == own
 
 
 def test_a_device_that_was_put_back_and_reads_the_same_again_is_as_it_was(restored: Rounds) -> None:
     assert restored.run() == {}
     own = restored.own("bridges")
     assert any("Iron Gate" in question for question, _ in own)
-    assert restored.in_bank("bridges") == restored.at("harbours", "bridges") == own
+    assert restored.in_shared_memory("bridges") == restored.at("harbours", "bridges") == own

@@ -109,9 +109,9 @@ def test_the_server_gets_and_keeps_no_vector(files: Federation, precision: str) 
 
 def test_a_device_gives_and_takes_nothing_else(files: Federation) -> None:
     with files.with_changes(**SEALED).device("rivers") as device:
-        with pytest.raises(PrivacyError, match="sealed boxes alone"):
+        with pytest.raises(PrivacyError, match="sealed messages alone"):
             device.giving.summaries(SummaryRequest("", (), "download"))
-        with pytest.raises(WireError, match="sealed boxes alone"):
+        with pytest.raises(WireError, match="sealed messages alone"):
             device.graph.take_overview(SummaryOverview(()))
 
 
@@ -122,7 +122,7 @@ def test_a_device_may_insist(files: Federation) -> None:
     strategy = SummaryRouting(changed.settings, [FOREIGN], tools)
     strategy.run(changed.grid(nodes=nodes), "1")
     tools.close()
-    assert "sealed boxes alone" in strategy.outcome().traffic.missing["rivers"]
+    assert "sealed messages alone" in strategy.outcome().traffic.missing["rivers"]
     assert "rivers" not in held(files, "bridges")[0]
     assert FOREIGN.id in strategy.answers
 

@@ -126,7 +126,7 @@ def test_homes_seconds_before_the_server_answers_count(files: Federation) -> Non
 def test_the_enclave_answers_over_all_devices(files: Federation) -> None:
     strategy, sent = run(ConfidentialBroadcast, files, FOREIGN, CLIMBER)
     assert strategy.outcome().traffic.missing == {}
-    assert strategy.counts["boxes"] == 2 * len(DEVICES)
+    assert strategy.counts["sealed-messages"] == 2 * len(DEVICES)
     answer = strategy.answers["f7"]
     assert answer.path in ("remote", "abstained")
     assert answer.explanation.startswith("at the enclave")
@@ -156,7 +156,7 @@ def _torn(sent: SealedMessages) -> SealedMessages:
     return replace(sent, messages=tuple(replace(one, sealed=spoilt(one.sealed)) for one in sent.messages))
 
 
-def test_torn_boxes_cost_the_answer_and_not_the_run(files: Federation) -> None:
+def test_torn_messages_cost_the_answer_and_not_the_run(files: Federation) -> None:
     strategy, _ = run(ConfidentialBroadcast, files, HOME, tamper=tampering(SealedMessages, _torn))
     assert strategy.answers["f1"].explanation == "failed: the enclave did not answer"
 
@@ -180,12 +180,12 @@ def test_a_question_is_confided_once(files: Federation) -> None:
     strategy, _ = run(ConfidentialBroadcast, files, FOREIGN, tamper=tamper)
     assert "more than once" in strategy.outcome().traffic.missing["bridges"]
     assert set(strategy.outcome().traffic.missing) == {"bridges"}
-    assert strategy.counts["boxes"] == len(DEVICES)
+    assert strategy.counts["sealed-messages"] == len(DEVICES)
     assert strategy.answers["f7"].explanation.startswith("at the enclave")
 
 
 @pytest.mark.slow  # an enclave of its own, with its models
-def test_a_box_larger_than_a_question_is_not_confided(files: Federation) -> None:
+def test_a_sealed_message_larger_than_a_question_never_reaches_the_enclave(files: Federation) -> None:
     tamper = of_phase("query.enclave", lambda sent: _large(sent) if sent.device == "bridges" else sent)
     strategy, _ = run(ConfidentialBroadcast, files, FOREIGN, replace(HOME, home="rivers"), tamper=tamper)
     assert "too large" in strategy.outcome().traffic.missing["bridges"]
@@ -194,7 +194,7 @@ def test_a_box_larger_than_a_question_is_not_confided(files: Federation) -> None
 
 
 @pytest.mark.slow  # an enclave of its own, with its models
-def test_boxes_that_fill_the_enclave_s_message_take_no_other_s_room(
+def test_sealed_messages_that_fill_the_enclave_s_message_take_no_other_s_room(
     files: Federation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("strategies.sealed_relay._ROOM", 2**16)
@@ -202,7 +202,7 @@ def test_boxes_that_fill_the_enclave_s_message_take_no_other_s_room(
     strategy, _ = run(ConfidentialBroadcast, files, FOREIGN, tamper=tamper)
     assert "than goes into one message" in strategy.outcome().traffic.missing["people"]
     assert set(strategy.outcome().traffic.missing) == {"people"}
-    assert strategy.counts["boxes"] == len(DEVICES) - 1
+    assert strategy.counts["sealed-messages"] == len(DEVICES) - 1
     assert any(source.startswith("rivers/") for source in strategy.answers["f7"].sources)
 
 

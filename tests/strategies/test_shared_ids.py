@@ -1,4 +1,4 @@
-"""The ids under which a bank gives devices' memories to others: they lead back to where they come from."""
+"""The ids under which a shared memory gives devices' memories to others: they lead back to where they come from."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def mistrusting(files: Federation, **changes: Plain) -> Federation:
 def test_a_trusted_home_asks_nobody(built: Federation) -> None:
     strategy, sent = run(built.with_changes(gate__threshold=0.0), HOME)
     assert strategy.answers["f1"].path == "cognizer"
-    assert "trust" in strategy.answers["f1"].explanation
+    assert "confidence" in strategy.answers["f1"].explanation
     assert not [data for data in sent if b"query.retrieve" in data]
 
 

@@ -248,7 +248,7 @@ def test_a_sum_that_nobody_can_read_moves_nothing(fresh: Federation, tmp_path: P
     """A term under a key of its own, with a good tag: the server cannot tell, and the run goes on."""
     other = GroupCipher(tmp_path / "other.key", shared_sandbox())
     other.make()
-    own = SealingKey.kept(fresh.root / "home" / "privacy" / "south" / "box.key")
+    own = SealingKey.kept(fresh.root / "home" / "privacy" / "south" / "sealing.key")
     server = ServerTools(fresh.settings).key.public
 
     def foreign(update: TopicUpdate, step: int) -> TopicUpdate:

@@ -60,29 +60,29 @@ def transport(grid: LocalGrid, retries: int = 3, clock: Callable[[], float] | No
 @pytest.mark.parametrize("lost", [3, 4, 5, 8, "refused"])
 def test_what_was_lost_is_sent_again_under_its_number(lost: int | str) -> None:
     grid = Unsteady([lost, lost])
-    carrier = transport(grid)
-    assert carrier.exchange(DESCRIBE, "query.describe", DeviceCard) == {100: CARD}
-    assert carrier.traffic.missing == {}
+    link = transport(grid)
+    assert link.exchange(DESCRIBE, "query.describe", DeviceCard) == {100: CARD}
+    assert link.traffic.missing == {}
     assert len(set(grid.heard)) == 1
-    assert carrier.traffic.messages == 2 + 2 * (lost != "refused")
+    assert link.traffic.messages == 2 + 2 * (lost != "refused")
 
 
 @pytest.mark.parametrize("code", [1, 2, 6, 7])
 def test_what_would_fail_again_is_not_sent_again(code: int) -> None:
     grid = Unsteady([code])
-    carrier = transport(grid)
-    assert carrier.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
-    assert carrier.traffic.missing == {"node 100": f"query.describe failed with code {code}"}
+    link = transport(grid)
+    assert link.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
+    assert link.traffic.missing == {"node 100": f"query.describe failed with code {code}"}
     assert len(grid.heard) == 1
 
 
 def test_a_device_that_stays_away_is_tried_once_a_round_until_it_replies() -> None:
     grid = Unsteady([5] * 5 + [None] + [5])
-    carrier = transport(grid)
+    link = transport(grid)
     tries = []
     for _ in range(4):
         before = len(grid.heard)
-        carrier.exchange(DESCRIBE, "query.describe", DeviceCard)
+        link.exchange(DESCRIBE, "query.describe", DeviceCard)
         tries.append(len(grid.heard) - before)
     assert tries == [4, 1, 1, 2]
 
@@ -90,26 +90,26 @@ def test_a_device_that_stays_away_is_tried_once_a_round_until_it_replies() -> No
 def test_the_pauses_double_and_end_with_the_round() -> None:
     now = itertools.count()
     grid = Unsteady([5] * 100)
-    carrier = transport(grid, retries=99, clock=lambda: float(next(now)))
-    carrier.pause = 1.0
-    assert carrier.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
-    assert carrier.traffic.missing == {"node 100": "no reply to query.describe within 30 s"}
+    link = transport(grid, retries=99, clock=lambda: float(next(now)))
+    link.pause = 1.0
+    assert link.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
+    assert link.traffic.missing == {"node 100": "no reply to query.describe within 30 s"}
     assert 2 <= len(grid.heard) <= 5
 
 
 def test_nobody_waits_for_the_reply_to_a_message_that_is_dead() -> None:
     app = Unsteady([])._app
-    post = transport(
+    link = transport(
         LocalGrid(app, [{}, {}], {}, tamper=lambda reply: reply if reply.metadata.src_node_id == 100 else None)
     )
     messages = [
-        *post.messages([Request(101, DescribeRequest(""))], "query.describe", 0.05),
-        *post.messages(DESCRIBE, "query.describe"),
+        *link.messages([Request(101, DescribeRequest(""))], "query.describe", 0.05),
+        *link.messages(DESCRIBE, "query.describe"),
     ]
-    assert post.open(post.deliver(messages), DeviceCard) == {100: CARD}
-    assert post.traffic.missing == {"node 101": "no reply to query.describe within 0.05 s"}
-    assert post.silent == {101}
-    assert post.waited < 20.0
+    assert link.open(link.deliver(messages), DeviceCard) == {100: CARD}
+    assert link.traffic.missing == {"node 101": "no reply to query.describe within 0.05 s"}
+    assert link.silent == {101}
+    assert link.waited < 20.0
 
 
 def test_numbers_go_up_also_where_series_take_turns_and_a_clock_is_set_back() -> None:
@@ -125,21 +125,21 @@ def test_numbers_go_up_also_where_series_take_turns_and_a_clock_is_set_back() ->
 
 def test_a_device_that_sends_too_much_is_named_and_asked_no_more() -> None:
     grid = Unsteady([])
-    carrier = transport(grid)
-    carrier.quota = ByteQuota(most_bytes=10)
-    assert carrier.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
-    assert carrier.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
-    assert carrier.traffic.missing == {"node 100": "it sent more than 10 bytes"}
+    link = transport(grid)
+    link.quota = ByteQuota(most_bytes=10)
+    assert link.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
+    assert link.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
+    assert link.traffic.missing == {"node 100": "it sent more than 10 bytes"}
     assert len(grid.heard) == 1
 
 
 def test_a_device_that_replies_without_end_is_named_and_asked_no_more() -> None:
     app = Unsteady([])._app
-    carrier = transport(Chatty(app, [{}], {}))
+    link = transport(Chatty(app, [{}], {}))
     for _ in range(2):
-        assert carrier.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
-    assert carrier.traffic.messages == 2
-    assert "that nobody waited for" in carrier.traffic.missing["node 100"]
+        assert link.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
+    assert link.traffic.messages == 2
+    assert "that nobody waited for" in link.traffic.missing["node 100"]
 
 
 class Torn(LocalGrid):
@@ -164,9 +164,9 @@ class Torn(LocalGrid):
 
 @pytest.mark.parametrize("torn", [{101}, {100, 101, 102}])
 def test_a_reply_that_does_not_unpack_costs_its_sender_alone(torn: set[int]) -> None:
-    post = transport(Torn(torn))
+    link = transport(Torn(torn))
     outgoing = [Request(node, DescribeRequest("")) for node in (100, 101, 102)]
-    assert post.exchange(outgoing, "query.describe", DeviceCard).keys() == {100, 101, 102} - torn
-    assert len(post.traffic.missing) == len(torn)
-    assert all("cannot be unpacked" in reason for reason in post.traffic.missing.values())
-    assert post.exchange(outgoing[:1], "query.describe", DeviceCard).keys() == {100} - torn
+    assert link.exchange(outgoing, "query.describe", DeviceCard).keys() == {100, 101, 102} - torn
+    assert len(link.traffic.missing) == len(torn)
+    assert all("cannot be unpacked" in reason for reason in link.traffic.missing.values())
+    assert link.exchange(outgoing[:1], "query.describe", DeviceCard).keys() == {100} - torn

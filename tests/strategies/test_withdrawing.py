@@ -29,16 +29,16 @@ def withdraw(rounds: Rounds, device: str, *names: str) -> None:
 
 
 def everywhere(rounds: Rounds) -> list[Said]:
-    """What is known of the bridges: there, in the bank and at peers."""
+    """What is known of the bridges: there, in the shared memory and at peers."""
     peers = [rounds.at(peer, "bridges") for peer in DEVICES if peer != "bridges"]
-    return [rounds.own("bridges"), rounds.in_bank("bridges"), *peers]
+    return [rounds.own("bridges"), rounds.in_shared_memory("bridges"), *peers]
 
 
 def test_the_last_document_goes_everywhere_once_that_is_said_to_be_meant(shared: Rounds) -> None:
     withdraw(shared, "bridges")
-    before = shared.in_bank("bridges")
+    before = shared.in_shared_memory("bridges")
     assert "build once with --empty" in shared.run()["bridges"]  # the folder might just not be mounted
-    assert shared.in_bank("bridges") == before
+    assert shared.in_shared_memory("bridges") == before
 
     with shared.files.device("bridges") as device:
         assert device.build(empty=True).documents == 0

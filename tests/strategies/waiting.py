@@ -46,7 +46,7 @@ def nothing_shows(files: Federation, question: Question, *words: str) -> None:
         home.waiting.outbox.put(question)
     run, grid = serving(files)
     run.run()
-    assert run.strategy.post.traffic.missing == {}
+    assert run.strategy.transport.traffic.missing == {}
     with files.device(question.home) as home:
         answer = home.delivered.all()[question.id]
         assert not home.waiting.outbox.holds(question.id)

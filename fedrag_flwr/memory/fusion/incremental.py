@@ -13,7 +13,7 @@ from itertools import groupby
 
 import numpy as np
 
-from fedrag_flwr.memory.fusion.merge import FusionRules, Words, of_one_voice, one_of, same_statements, sparse, unit
+from fedrag_flwr.memory.fusion.merge import FusionRules, Words, mergeable, one_of, same_statements, sparse, unit
 from fedrag_flwr.memory.fusion.statement_key import statement_key
 from fedrag_flwr.memory.store import item_rows
 from fedrag_flwr.memory.store.change import content_id
@@ -95,7 +95,7 @@ class IncrementalMerge:
 
     def _merged(self, items: Sequence[MemoryItem]) -> Iterator[list[MemoryItem]]:
         for group in same_statements(items, self._rules.near):
-            yield from of_one_voice(group, self._rules.near, self._words)
+            yield from mergeable(group, self._rules.near, self._words)
 
     def _drop_changed(self) -> tuple[set[str], set[str]]:
         """Drop the rows whose memories changed or went, and give their devices and keys."""

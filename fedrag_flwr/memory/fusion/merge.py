@@ -94,7 +94,7 @@ def merge(items: Sequence[MemoryItem], rules: FusionRules, words: Words) -> Merg
     for item in kept:
         by_key[statement_key(item.question, item.answer)].append(item)
     alike = (group for members in by_key.values() for group in same_statements(members, rules.near))
-    merged = [one_of(quorum, words) for group in alike for quorum in of_one_voice(group, rules.near, words)]
+    merged = [one_of(members, words) for group in alike for members in mergeable(group, rules.near, words)]
     return Merging(tuple(merged), len(items) - len(kept))
 
 
@@ -179,7 +179,7 @@ def sparse(vectors: NDArray[np.float32], rules: FusionRules) -> NDArray[np.bool_
 def same_statements(items: Sequence[MemoryItem], near: float) -> list[list[MemoryItem]]:
     """Group memories whose statements have one key: each goes, by id, to the first of another device that comes near.
 
-    So a group has one middle and is no chain.
+    So a group has one centre and is no chain.
     """
     order = sorted(items, key=lambda item: item.id)
     if len({item.origin for item in order}) <= 1:
@@ -189,23 +189,23 @@ def same_statements(items: Sequence[MemoryItem], near: float) -> list[list[Memor
     for start in range(0, len(order), _BLOCK):
         close = _near_products(vectors[start : start + _BLOCK], vectors, near)
         for place in range(len(close)):
-            middle = start + place
-            if group_of[middle] >= 0:
+            centre = start + place
+            if group_of[centre] >= 0:
                 continue
-            own = order[middle].origin
+            own = order[centre].origin
             joining = np.flatnonzero(close[place] & (group_of < 0)).tolist()
-            group_of[[middle, *(row for row in joining if order[row].origin != own)]] = middle
+            group_of[[centre, *(row for row in joining if order[row].origin != own)]] = centre
     groups: defaultdict[int, list[MemoryItem]] = defaultdict(list)
-    for item, middle in zip(order, group_of.tolist(), strict=True):
-        groups[middle].append(item)
+    for item, centre in zip(order, group_of.tolist(), strict=True):
+        groups[centre].append(item)
     return list(groups.values())
 
 
-def of_one_voice(group: Sequence[MemoryItem], near: float, words: Words) -> list[list[MemoryItem]]:
+def mergeable(group: Sequence[MemoryItem], near: float, words: Words) -> list[list[MemoryItem]]:
     """Split what says the same by kind and type of answer, and take out what is worded otherwise than its vector says.
 
     For one of them speaks for all in the end: a device that sends others' vectors under words of its own, or their
-    words with another vector, would silence them. Those that are left are grouped again, for their middle may be gone.
+    words with another vector, would silence them. Those that are left are grouped again, for their centre may be gone.
     """
     if len(group) == 1:
         return [list(group)]

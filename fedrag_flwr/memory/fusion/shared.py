@@ -149,7 +149,7 @@ class SharedMemory:
         self._page_bytes = page_bytes
         if fused.meta(SHARED_ID) is None:
             fused.set_meta(_DRAWN, secrets.token_hex(16))
-            fused.set_meta(SHARED_ID, f"shared-{secrets.token_hex(8)}")
+            fused.set_meta(SHARED_ID, f"shared-memory-{secrets.token_hex(8)}")
 
     @classmethod
     def open(

@@ -127,7 +127,7 @@ def compose(
     limit
         Most composites in all; of more, those of each set of origins in turn.
     owners
-        The devices that stand behind an item, each of which has one voice.
+        The devices that stand behind an item, each of which counts once.
     """
     single = [item for item in items if item.kind in _PLAIN]
     answers = agreed_answers(single, _key, owners)
@@ -323,7 +323,7 @@ def _composite(question: str, item: MemoryItem, entry: _Described) -> Composite:
 def agreed_answers(items: Sequence[MemoryItem], key: Callable[[str], Key], owners: Owners) -> dict[str, Key | None]:
     """The answer that more devices than any other give to a question in lower case; None where as many say otherwise.
 
-    A device that gives several answers says that there are several, and has no voice for one of them.
+    A device that gives several answers says that there are several, and counts for none of them.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Memories of parsed documents: by templates, then by the model where facts are not covered yet (FD-RAG 4.1).
 
-Every candidate is checked by itself and against its evidence, then asked back. What templates make is a matter of the
-documents that there are, not of the order in which they came: what is kept already is asked back again where a change
+Every candidate is checked by itself, against its evidence and by round trip. What templates make is a matter of the
+documents that there are, not of the order in which they came: what is kept already is filtered again where a change
 concerns it.
 """
 
@@ -171,7 +171,7 @@ class MemoryGenerator:
         rejected: Rejects,
         progress: Progress,
     ) -> tuple[list[Candidate], Cost]:
-        """Compositional candidates by the model, within the budget, each asked back."""
+        """Compositional candidates by the model, within the budget, each filtered."""
         asking = int(ASKING_SHARE * self.tokens_per_kilotoken)
         if (self.tokens_per_kilotoken - asking) * corpus_tokens // 1000 < LEAST_TOKENS:
             return [], Cost()  # a small change must not load the model for nothing

@@ -1,4 +1,4 @@
-"""The round-trip filter: a question asked back over the evidence must return its answer (FD-RAG 4.1).
+"""The round-trip filter: a question asked over the evidence must return its answer (FD-RAG 4.1).
 
 What speaks against a candidate is a sentence as near to its question as its own support, or the same question with
 another answer. So the verdict on one that was filtered before can only differ where such a sentence or such a question

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.errors import NotFoundError, StoreError, StoreMismatchError
 from fedrag_flwr.records import Document, Hyperedge, MemoryItem, Passage, Vector
 
-FUSED = "-fused"  # ends the ids of what a bank makes; a beginning would put them all in one place of their order
+FUSED = "-fused"  # ends the ids of what the server makes; a beginning would put them all in one place of their order
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +113,12 @@ def content_id(*parts: str) -> str:
 
 
 def shared_id(origin: str, item_id: str) -> str:
-    """The id under which a bank keeps and gives out a memory that a device shared; no other device's comes to it."""
+    """The id of a device's memory at the server and at other devices; no other device's comes to it."""
     return content_id("shared", origin, item_id)
 
 
 def fused_id(what: str, *parts: str) -> str:
-    """The id of a memory that a bank "merged" or "composed"; no memory of a device comes to such an id."""
+    """The id of a memory that the server "merged" or "composed"; no memory of a device comes to such an id."""
     return f"{content_id(what, *parts)}-{what}{FUSED}"
 
 

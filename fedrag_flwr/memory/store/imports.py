@@ -14,7 +14,7 @@ from fedrag_flwr.memory.store import item_rows
 from fedrag_flwr.memory.store.writer import Writer
 from fedrag_flwr.records import Delta, MemoryItem
 
-SHARED_VERSION = "shared-version"  # meta key: the version of the bank that was imported last
+SHARED_VERSION = "shared-version"  # meta key: the version of the shared memory that was imported last
 _SHARES = 5  # of the limit; one device may fill one of them, so that a flood leaves room for the others
 _WORTH = 10  # where room for this part of its share is free again, a sender is asked for everything once more
 _LONGEST_EDGE = 128  # characters of a hyperedge's id as one device shares it
@@ -46,7 +46,7 @@ def refusal(item: MemoryItem, device: str, dimension: int, only: str | None = No
         return "norm"
     if not (item.id and item.origin and _says(item.question) and _says(item.answer)):
         return "empty"
-    # a bank puts the owner's name and a slash before each, and the two together have to be a name on the wire
+    # the server puts the owner's name and a slash before each, and the two together have to be a name on the wire
     if only is not None and any("/" in edge or len(edge) > _LONGEST_EDGE for edge in item.hyperedges):
         return "hyperedges"
     return ""

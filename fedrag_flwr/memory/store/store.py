@@ -204,8 +204,8 @@ class MemoryStore(StoreReader):
         until the last one is here. The `meta` values are kept with a delta that was taken.
 
         Refusals are counted by reason: ``own-origin``, ``dimension``, ``not-finite``, ``norm``, ``empty``,
-        ``hyperedges`` (one origin's that a bank cannot name), ``id-taken`` (another origin holds the id) and ``full``.
-        The delta's version is kept as the meta value ``bank-version``.
+        ``hyperedges`` (one origin's that no server can name), ``id-taken`` (another origin holds the id) and ``full``.
+        The delta's version is kept as the meta value ``shared-version``.
 
         Raises
         ------

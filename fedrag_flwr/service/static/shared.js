@@ -27,7 +27,7 @@ export async function sharedView() {
   const number = messages.reduce((sum, row) => sum + row.count, 0);
   return [el("h1", { id: "view-title", tabindex: "-1" }, "Shared"),
     el("p", { class: "said" }, number ? `${count(number)} messages left this device, ${bytes(sent)} in all.` : "Nothing has left this device."),
-    el("h2", {}, "What passed the door"),
+    el("h2", {}, "What passed the export filter"),
     el("p", { class: "soft" }, "Counted when it was released: texts after masking, and vectors. What was kept back never left."),
     through.length ? table("By kind", ["Kind", "Count", "Bytes", "Kept back", "Last"], through.map((row) =>
       [KINDS[row.kind] || row.kind, row.count, bytes(row.bytes), row.withheld, hour(row.hour)])) : el("p", {}, "Nothing yet."),

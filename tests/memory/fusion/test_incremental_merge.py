@@ -59,7 +59,7 @@ def item(origin: str, name: str, place: int, answer: str) -> MemoryItem:
 
 @dataclass
 class Devices:
-    """What devices hold, and the deltas that tell the bank of it."""
+    """What devices hold, and the deltas that tell the shared memory of it."""
 
     held: dict[str, dict[str, tuple[int, str]]] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Devices:
         return Delta(device, since, since + 1, items, tuple(f"{name}{device}" for name in gone), generation="g")
 
     def items(self) -> list[MemoryItem]:
-        """What devices hold, under the ids of the bank."""
+        """What devices hold, under the ids of the shared memory."""
         own = [item(device, name, *what) for device, held in self.held.items() for name, what in held.items()]
         return [replace(one, id=shared_id(one.origin, one.id)) for one in own]
 
@@ -101,69 +101,69 @@ steps = st.lists(
 
 @settings(suppress_health_check=list(HealthCheck))
 @given(steps)
-def test_after_each_change_the_bank_is_as_if_fused_from_scratch(drawn: list[Step]) -> None:
+def test_after_each_change_the_shared_memory_is_as_if_fused_from_scratch(drawn: list[Step]) -> None:
     devices = Devices()
     with tempfile.TemporaryDirectory() as folder:
-        bank = open_shared(Path(folder), encoder=Rungs())
+        shared = open_shared(Path(folder), encoder=Rungs())
         seen: dict[str, tuple[object, ...]] = {}
         for step in drawn:
-            known = bank.delta_for("d", "", 0).version
-            bank.take(devices.delta(step))
-            report = bank.fuse()
+            known = shared.delta_for("d", "", 0).version
+            shared.take(devices.delta(step))
+            report = shared.fuse()
             whole = merge(devices.items(), RULES, words_of(Rungs()))
-            assert plain(bank.items()) == plain(whole.items)
+            assert plain(shared.items()) == plain(whole.items)
             merged = sum(one.origin == FUSION for one in whole.items)
             assert report == FusionReport(len(whole.items), merged, 0, whole.over_quota)
-            told = bank.delta_for("d", bank.id, known)
+            told = shared.delta_for("d", shared.id, known)
             seen = {} if not told.since else seen
             seen |= {one.id: plain_item(one) for one in told.items}
             for name in told.retracted:
                 seen.pop(name, None)
             assert set(seen.values()) == plain(whole.items)  # a device that follows the deltas holds the same
-        bank.close()
+        shared.close()
 
 
 @pytest.mark.parametrize("lost", ["nothing", "the end of a fusion", "the rules"])
 def test_what_merging_knew_is_made_anew_where_it_does_not_fit(lost: str, tmp_path: Path) -> None:
     devices, rules = Devices(), RULES
-    bank = open_shared(tmp_path / "s", encoder=Rungs())
-    bank.take(devices.delta(("a", {"u": (0, "Ada"), "v": (1, "Ada"), "w": (2, "Ada")})))
-    bank.take(devices.delta(("b", {"u": (0, "Ada"), "v": (3, "Odile")})))
-    bank.fuse()
-    bank.take(devices.delta(("b", {"u": None, "x": (1, "Ada")})))
-    bank.close()
+    shared = open_shared(tmp_path / "s", encoder=Rungs())
+    shared.take(devices.delta(("a", {"u": (0, "Ada"), "v": (1, "Ada"), "w": (2, "Ada")})))
+    shared.take(devices.delta(("b", {"u": (0, "Ada"), "v": (3, "Odile")})))
+    shared.fuse()
+    shared.take(devices.delta(("b", {"u": None, "x": (1, "Ada")})))
+    shared.close()
     if lost == "the end of a fusion":  # what was fused is kept, what merging knew of it is not
         shutil.copytree(tmp_path / "s" / "received", tmp_path / "received")
-        bank = open_shared(tmp_path / "s", encoder=Rungs())
-        bank.fuse()
-        bank.close()
+        shared = open_shared(tmp_path / "s", encoder=Rungs())
+        shared.fuse()
+        shared.close()
         shutil.rmtree(tmp_path / "s" / "received")
         (tmp_path / "received").rename(tmp_path / "s" / "received")
     if lost == "the rules":
         rules = replace(RULES, quota=1)
-    bank = open_shared(tmp_path / "s", rules=rules, encoder=Rungs())
-    known = bank.delta_for("d", "", 0).version
-    bank.take(devices.delta(("a", {"v": None})))
-    bank.take(devices.delta(("b", {"x": None})))
-    bank.fuse()
-    assert plain(bank.items()) == plain(merge(devices.items(), rules, words_of(Rungs())).items)
-    assert bank.version > known
-    bank.close()
+    shared = open_shared(tmp_path / "s", rules=rules, encoder=Rungs())
+    known = shared.delta_for("d", "", 0).version
+    shared.take(devices.delta(("a", {"v": None})))
+    shared.take(devices.delta(("b", {"x": None})))
+    shared.fuse()
+    assert plain(shared.items()) == plain(merge(devices.items(), rules, words_of(Rungs())).items)
+    assert shared.version > known
+    shared.close()
 
 
 def test_a_row_that_has_another_memory_now_is_no_longer_that_of_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(incremental, "_AT_ONCE", 1)
-    devices, bank = Devices(), open_shared(tmp_path, encoder=Rungs())
-    bank.take(devices.delta(("a", {"u": (0, "Ada"), "v": (1, "Ada")})))
-    bank.fuse()
+    devices, shared = Devices(), open_shared(tmp_path, encoder=Rungs())
+    shared.take(devices.delta(("a", {"u": (0, "Ada"), "v": (1, "Ada")})))
+    shared.fuse()
     later: list[Step] = [("a", {"v": None}), ("b", {"w": (2, "Ada")}), ("a", {"v": (1, "Ada")})]
     for step in later:  # b's memory comes to the row that v had
-        bank.take(devices.delta(step))
-    bank.fuse()
-    assert plain(bank.items()) == plain(merge(devices.items(), RULES, words_of(Rungs())).items)
-    bank.close()
+        shared.take(devices.delta(step))
+    shared.fuse()
+    assert plain(shared.items()) == plain(merge(devices.items(), RULES, words_of(Rungs())).items)
+    shared.close()
 
 
 def delta(origin: str, since: int, pairs: list[tuple[str, str]], gone: tuple[str, ...] = ()) -> Delta:
@@ -175,8 +175,8 @@ def delta(origin: str, since: int, pairs: list[tuple[str, str]], gone: tuple[str
     return Delta(origin, since, since + 1, items, gone, generation="g")
 
 
-def composed(bank: SharedMemory) -> set[str]:
-    return {one.question for one in bank.items() if one.kind == "multi-hop"}
+def composed(shared: SharedMemory) -> set[str]:
+    return {one.question for one in shared.items() if one.kind == "multi-hop"}
 
 
 def test_composed_memories_follow_their_parts(tmp_path: Path) -> None:
@@ -185,19 +185,19 @@ def test_composed_memories_follow_their_parts(tmp_path: Path) -> None:
         "b": [("Which rocket launched Cassini?", "Titan IV"), ("Where was Odile Varro born?", "Lindmoor")],
     }
 
-    bank = open_shared(tmp_path / "one", bridges=1)
+    shared = open_shared(tmp_path / "one", bridges=1)
     for origin, pairs in said.items():
-        bank.take(delta(origin, 0, pairs))
-    assert bank.fuse().composed == 2
-    first = composed(bank)
+        shared.take(delta(origin, 0, pairs))
+    assert shared.fuse().composed == 2
+    first = composed(shared)
     assert "Which rocket launched the spacecraft that found plumes on Enceladus?" in first
-    known = bank.delta_for("d", "", 0).version
-    bank.take(delta("b", 1, [], gone=("bWhere wasLindmoor",)))
-    assert bank.fuse().composed == 1
-    assert composed(bank) < first
-    told = bank.delta_for("c", bank.id, known)
+    known = shared.delta_for("d", "", 0).version
+    shared.take(delta("b", 1, [], gone=("bWhere wasLindmoor",)))
+    assert shared.fuse().composed == 1
+    assert composed(shared) < first
+    told = shared.delta_for("c", shared.id, known)
     assert (told.items, len(told.retracted)) == ((), 2)
-    bank.close()
+    shared.close()
 
     fresh = open_shared(tmp_path / "two", bridges=1)
     fresh.take(delta("a", 0, said["a"]))
@@ -218,35 +218,35 @@ def test_of_too_many_memories_a_secret_draws_those_that_are_composed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fedrag_flwr.memory.fusion.shared.MOST_COMPOSING", 2)
-    bank = open_shared(tmp_path, bridges=1)
-    bank.take(delta("a", 0, [("Which spacecraft found plumes on Enceladus?", "Cassini"), ("Who rang?", "Ada")]))
-    bank.take(delta("x", 0, [("Which rocket launched Cassini?", "Titan IV"), ("Who sang?", "Odile")]))
-    bank.fuse()
+    shared = open_shared(tmp_path, bridges=1)
+    shared.take(delta("a", 0, [("Which spacecraft found plumes on Enceladus?", "Cassini"), ("Who rang?", "Ada")]))
+    shared.take(delta("x", 0, [("Which rocket launched Cassini?", "Titan IV"), ("Who sang?", "Odile")]))
+    shared.fuse()
     drawn = set()
     for secret in map(str, range(30)):
-        bank._fused.set_meta("drawn", secret)
-        window = frozenset(one.id for one in bank._drawn(bank._composed_ids()))
+        shared._fused.set_meta("drawn", secret)
+        window = frozenset(one.id for one in shared._drawn(shared._composed_ids()))
         assert len(window) == 2
         drawn.add(window)
     assert len(drawn) == 6
-    bank.close()
+    shared.close()
 
 
 def test_a_composed_memory_has_its_parts_present_hyperedges(tmp_path: Path) -> None:
-    bank = open_shared(tmp_path, bridges=1)
+    shared = open_shared(tmp_path, bridges=1)
     first = delta("a", 0, [("Which spacecraft found plumes on Enceladus?", "Cassini")])
-    bank.take(first)
-    bank.take(delta("b", 0, [("Which rocket launched Cassini?", "Titan IV")]))
-    bank.fuse()
-    [before] = [one for one in bank.items() if one.kind == "multi-hop"]
-    known = bank.delta_for("d", "", 0).version
-    bank.take(replace(first, since=1, version=2, items=(replace(first.items[0], hyperedges=("new",)),)))
-    bank.fuse()
-    [after] = [one for one in bank.items() if one.kind == "multi-hop"]
+    shared.take(first)
+    shared.take(delta("b", 0, [("Which rocket launched Cassini?", "Titan IV")]))
+    shared.fuse()
+    [before] = [one for one in shared.items() if one.kind == "multi-hop"]
+    known = shared.delta_for("d", "", 0).version
+    shared.take(replace(first, since=1, version=2, items=(replace(first.items[0], hyperedges=("new",)),)))
+    shared.fuse()
+    [after] = [one for one in shared.items() if one.kind == "multi-hop"]
     assert after.hyperedges == ("b/eWhich rocket launched Cassini?", "a/new")
     assert plain_item(replace(after, hyperedges=before.hyperedges)) == plain_item(before)
-    assert after.id in {one.id for one in bank.delta_for("c", bank.id, known).items}
-    bank.close()
+    assert after.id in {one.id for one in shared.delta_for("c", shared.id, known).items}
+    shared.close()
 
 
 def test_compositions_that_are_not_kept_are_counted_by_reason(tmp_path: Path) -> None:
@@ -257,11 +257,11 @@ def test_compositions_that_are_not_kept_are_counted_by_reason(tmp_path: Path) ->
         ("Which crew of Cassini's planners steered Cassini?", "Blue Crew"),
         ("Who of our club drew Cassini?", "Ada Morrow"),
     ]
-    bank = open_shared(tmp_path, bridges=1)
-    bank.take(delta("a", 0, plumes))
-    bank.take(delta("b", 0, hosts))
-    report = bank.fuse()
-    assert composed(bank) == {"Which rocket launched the spacecraft that found plumes on Enceladus?"}
+    shared = open_shared(tmp_path, bridges=1)
+    shared.take(delta("a", 0, plumes))
+    shared.take(delta("b", 0, hosts))
+    report = shared.fuse()
+    assert composed(shared) == {"Which rocket launched the spacecraft that found plumes on Enceladus?"}
     assert report.rejected == {"dangling": 1, "gives-away": 1, "names-bridge": 1}
     assert report.counts() == {
         "kept": 5,
@@ -272,10 +272,10 @@ def test_compositions_that_are_not_kept_are_counted_by_reason(tmp_path: Path) ->
         "rejected_gives-away": 1,
         "rejected_names-bridge": 1,
     }
-    bank.close()
+    shared.close()
 
-    bank = open_shared(tmp_path, bridges=1)
-    assert bank.fuse() == report  # nothing changed, and nothing is composed again
-    bank.take(delta("b", 1, [], gone=("bWhich creBlue Crew",)))
-    assert bank.fuse().rejected == {"dangling": 1, "gives-away": 1}
-    bank.close()
+    shared = open_shared(tmp_path, bridges=1)
+    assert shared.fuse() == report  # nothing changed, and nothing is composed again
+    shared.take(delta("b", 1, [], gone=("bWhich creBlue Crew",)))
+    assert shared.fuse().rejected == {"dangling": 1, "gives-away": 1}
+    shared.close()

@@ -90,7 +90,7 @@ BEATEN = "Who beat whom in the final?"
         (("Who admitted Ann Lee?", "Who discharged Ann Lee?"), "Ada", "Ada"),
     ],
 )
-def test_nobody_speaks_with_others_voices_for_the_opposite(asked: tuple[str, str], answer: str, false: str) -> None:
+def test_nobody_speaks_in_others_names_for_the_opposite(asked: tuple[str, str], answer: str, false: str) -> None:
     honest = [item(number, name, asked[0], answer) for number, name in enumerate("abc")]
     kept = fused([*honest, item(0, "evil", asked[1], false)], RULES).items
     assert {(one.question, one.answer, owners(one)) for one in kept} == {
@@ -138,8 +138,8 @@ def test_far_ones_whose_middle_falls_out_come_apart(field: str, other: str) -> N
     words = Words(lambda questions: np.stack([vectors[one] for one in questions]), small_models().pipeline.questions)
     assert [len(owners(one)) for one in merge(asked, RULES, words).items] == [3]
     told = {"question": asked[0].question, "answer_type": "PERSON", "kind": "single"} | {field: other}
-    middle = replace(asked[0], question=told["question"], answer_type=told["answer_type"], kind=told["kind"])
-    assert {one.id for one in merge([middle, *asked[1:]], RULES, words).items} == {one.id for one in asked}
+    between = replace(asked[0], question=told["question"], answer_type=told["answer_type"], kind=told["kind"])
+    assert {one.id for one in merge([between, *asked[1:]], RULES, words).items} == {one.id for one in asked}
 
 
 @pytest.mark.parametrize("length", [0.991, 1.0, 1.009])

@@ -120,7 +120,7 @@ def test_a_composition_is_checked_and_its_reject_counted(
 
 
 def test_neither_part_s_owners_are_cut_off() -> None:
-    """A bank keeps the first hyperedges alone, and whom to ask is known by them."""
+    """The server keeps the first hyperedges alone, and whom to ask is known by them."""
     many = tuple(f"d{number:02}/e" for number in range(16))
     plumes = replace(item(1, "Which spacecraft discovered plumes on Enceladus?", "Cassini"), hyperedges=many)
     rocket = replace(item(2, "Which rocket launched Cassini?", "Titan IV"), hyperedges=("z/e",))

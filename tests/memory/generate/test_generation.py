@@ -86,7 +86,7 @@ def test_the_model_stays_within_its_budget_and_every_item_is_checked(
     made, loads = generated(models, parsed, 160)
     assert loads
     assert 0 < made.cost.tokens_out <= 165  # the budget for each 1,000 tokens is a whole number
-    assert made.cost.llm_calls > len(made.by_model)  # each item that is kept was asked back
+    assert made.cost.llm_calls > len(made.by_model)  # each item that is kept was asked again
     texts = {s.id: under_title(p.passage.title, s.text) for parts in parsed for p in parts for s in p.passage.sentences}
     for place in made.by_model:
         candidate = made.memories[place]

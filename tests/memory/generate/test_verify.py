@@ -1,4 +1,4 @@
-"""What a candidate must pass: alone, against its support, and asked back."""
+"""What a candidate must pass: alone, against its support, and by round trip."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def plain_held(held: Rejected) -> tuple[object, ...]:
 
 
 def delta(
-    *items: MemoryItem, retracted: Sequence[str] = (), since: int = 0, version: int = 1, origin: str = "bank"
+    *items: MemoryItem, retracted: Sequence[str] = (), since: int = 0, version: int = 1, origin: str = "shared-memory"
 ) -> Delta:
     return Delta(origin, since, version, tuple(items), tuple(retracted))
 

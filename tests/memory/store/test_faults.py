@@ -430,10 +430,10 @@ def test_pages_that_come_to_nothing_are_in_no_file(then: str, tmp_path: Path) ->
     place = Cursor(0, 2, 1)
 
     def holding() -> list[str]:
-        files = (path for path in (tmp_path / "bank").iterdir() if path.is_file())
+        files = (path for path in (tmp_path / "shared").iterdir() if path.is_file())
         return [path.name for path in files if b"Oswin Xqwu" in path.read_bytes()]
 
-    with MemoryStore.open(tmp_path / "bank", IDENTITY) as store:
+    with MemoryStore.open(tmp_path / "shared", IDENTITY) as store:
         store.import_delta(replace(delta(unfit, version=2), next=place))
         assert holding()
         if then == "begun anew":

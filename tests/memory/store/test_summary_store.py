@@ -21,11 +21,11 @@ def batch(*texts: str, generation: str = "g", retracted: tuple[str, ...] = ()) -
 def test_what_devices_told_is_the_servers_alone(tmp_path: Path) -> None:
     usual = os.umask(0o022)
     try:
-        with closing(SummaryStore(tmp_path / "shelf", DIMENSION)) as summary_store:
+        with closing(SummaryStore(tmp_path / "summaries", DIMENSION)) as summary_store:
             summary_store.take(batch("Bells of Lund."))
-            files = list((tmp_path / "shelf").iterdir())
+            files = list((tmp_path / "summaries").iterdir())
             assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
-            assert (tmp_path / "shelf").stat().st_mode & 0o777 == 0o700
+            assert (tmp_path / "summaries").stat().st_mode & 0o777 == 0o700
     finally:
         os.umask(usual)
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from fedrag_flwr.errors import SettingError
 
 _DEVICE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-RESERVED = frozenset({"bank", "fusion", "server"})
+RESERVED = frozenset({"shared-memory", "fusion", "server"})
 
 
 def is_name(name: str) -> bool:
     """Whether a device may be called so."""
-    return bool(_DEVICE_NAME.fullmatch(name)) and name not in RESERVED and not name.startswith("bank-")
+    return bool(_DEVICE_NAME.fullmatch(name)) and name not in RESERVED and not name.startswith("shared-memory-")
 
 
 def valid_name(name: str) -> str:
@@ -31,7 +31,7 @@ def valid_name(name: str) -> str:
         raise SettingError(
             "this cannot be a device's name",
             where="device-name",
-            fix="use 1 to 64 letters, digits, '.', '_' and '-', beginning with a letter or digit; not bank or fusion",
+            fix="use 1 to 64 letters, digits, '.', '_' and '-', first a letter or digit; not fusion or shared-memory",
         )
     return name
 

@@ -1,4 +1,4 @@
-"""The front door: what it is called, and that it costs nothing to stand before it."""
+"""The interface for Python: its names, and that importing it costs nothing."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _MORE = 1.25  # times so many rows are read in the local setting, as some questi
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class Fixture:
     """One dataset on its devices.
 
     Parameters
@@ -135,7 +135,7 @@ def _in_order(units: Units, ids: Sequence[str]) -> NDArray[np.float32]:
     return units.vectors[[row[unit] for unit in ids]]
 
 
-def make_world(plan: BenchPlan, results: Path = Path()) -> World:
+def make_fixture(plan: BenchPlan, results: Path = Path()) -> Fixture:
     """Read a plan's set, deal its documents as the setting asks, and write the devices' files.
 
     Parameters
@@ -175,7 +175,7 @@ def make_world(plan: BenchPlan, results: Path = Path()) -> World:
             "data.questions": str(root / "questions.jsonl"),
         }
     )
-    return World(plan.dataset, settings, partition, questions, results)
+    return Fixture(plan.dataset, settings, partition, questions, results)
 
 
 def build_digest(settings: Settings) -> str:
