@@ -165,9 +165,7 @@ def report(bench: Bench, found: Sequence[Row], systems: Sequence[str]) -> None:
     rows.to_csv(bench.out / "answers.csv", index=False)
     bench.table("answers", answer_table(rows))
     bench.table("kinds", kind_table(rows), "Right / wrong / declined by kind of question")
-    bench.table(
-        "ways", way_table(rows), "Right / wrong / declined by way of answering, the floor beside"
-    )
+    bench.table("ways", way_table(rows), "Right / wrong / declined by way of answering, the floor beside")
     bench.table("ranking", ranking_table(rows), "Gold documents that the ranking finds")
     bench.table("nearest", nearest_table(rows), "Cosine of questions to the nearest memory question")
     for system in systems:
