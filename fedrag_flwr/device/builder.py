@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
@@ -22,7 +22,7 @@ from fedrag_flwr.records import NO_MEMORY, BuildReport, Cost, Document, MemoryIt
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.base import Reading
 from fedrag_flwr.text.asking import item_anchors
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.base import ParsedPassage, Pipeline
 from fedrag_flwr.text.segment import document_of, under_title
 
 
@@ -191,16 +191,25 @@ class Builder:
         Where the memory lives, and how text is read.
     generator
         Makes verified memories out of parsed documents; only used where memories are asked for.
+    parsed
+        Is told each document as it is parsed for memories, so that nobody parses it again.
     """
 
     def __init__(
-        self, device: str, store: MemoryStore, encoder: Encoder, pipeline: Pipeline, generator: MemoryGenerator
+        self,
+        device: str,
+        store: MemoryStore,
+        encoder: Encoder,
+        pipeline: Pipeline,
+        generator: MemoryGenerator,
+        parsed: Callable[[Document, Sequence[ParsedPassage]], None] | None = None,
     ) -> None:
         self.device = device
         self.store = store
         self.encoder = encoder
         self.pipeline = pipeline
         self.generator = generator
+        self.parsed = parsed
 
     def build(self, reading: Reading, plan: BuildPlan, progress: Progress) -> BuildReport:
         """Read what is new, learn the hypergraph, make memories, and write all of it at once.
@@ -259,6 +268,8 @@ class Builder:
         total = len(documents)
         progress("read", 0, total)
         for done, parsed in enumerate(self.pipeline.parse(documents), start=1):
+            if plan.memories and self.parsed is not None:
+                self.parsed(documents[done - 1], parsed)
             if plan.memories:
                 progress("generate", done - 1, total)
                 prepared = self.generator.prepare(parsed)

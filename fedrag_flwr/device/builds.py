@@ -33,7 +33,8 @@ def build_device(device: EdgeDevice, *, memories: bool, graph: bool, empty: bool
             models.encoder, models.generator, settings.memory.tokens_per_kilotoken, settings.seed
         )
         plan = BuildPlan.of(settings, memories, models.generator_id)
-        builder = Builder(device.name, store, models.encoder, models.pipeline, generator)
+        parsed = device.rankings.take if settings.retrieval.order == "controller" else None
+        builder = Builder(device.name, store, models.encoder, models.pipeline, generator, parsed)
         report = builder.build(reading, plan, progress)
         # also where nothing has changed: the build that removed a document may have been killed here
         device.walks.sweep()

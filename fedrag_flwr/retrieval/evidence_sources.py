@@ -19,7 +19,7 @@ from fedrag_flwr.files import best_effort
 from fedrag_flwr.hypergraph import PRESETS, HyperedgeKeys, PathExplainer, TupleTable, VertexSeeds, answer_paths
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import TokenEncoder
-from fedrag_flwr.records import EvidenceTuple, Passage
+from fedrag_flwr.records import Document, EvidenceTuple, Passage
 from fedrag_flwr.retrieval import (
     Bm25Retriever,
     ControllerFeatures,
@@ -33,7 +33,7 @@ from fedrag_flwr.retrieval import (
     TokenTable,
 )
 from fedrag_flwr.text import Extractor, drop_changed, read_unchanged, unchanged, write_tuples
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.base import ParsedPassage, Pipeline
 from fedrag_flwr.text.segment import document_of
 from fedrag_flwr.text.tuple_cache import tuple_files
 
@@ -129,6 +129,7 @@ class DeviceSources:
         self._digests: dict[str, str] = {}  # of the documents that the keys know
         self._written: dict[str, str] | None = None  # of those that the file holds; None: it is to be made anew
         self._dropped: Mapping[str, int] = {}  # by the extractor, before this process
+        self._taken: dict[tuple[str, str], _Tuples] = {}  # by document and digest, of what a build had parsed
         self._made: tuple[int, Sources] | None = None
         self._changing = threading.Lock()
 
@@ -153,6 +154,10 @@ class DeviceSources:
                 if self._written != self._digests:
                     self._write()
             return self._made[1]
+
+    def take(self, document: Document, parsed: Sequence[ParsedPassage]) -> None:
+        """Extract the tuples of a document that a build has parsed, so that it is not parsed again."""
+        self._taken[document.id, document.digest] = by_passage(self._extractor().extract(parsed))
 
     def late_interaction(self) -> LateInteractionRetriever:
         """Late interaction over the passages that come nearest; their tokens are encoded once for each version."""
@@ -192,7 +197,7 @@ class DeviceSources:
             self._dropped = kept.dropped
             self._written = None if kept.stale else {name: digests[name] for name in kept.documents}
         new = [name for name in sorted(digests) if name not in stay and name not in kept.documents]
-        found = kept.tuples | self._extract(new)
+        found = kept.tuples | self._extract([(name, digests[name]) for name in new])
         if self._digests != digests:
             held = self._keys.tuples
             self._keys = PathKeys.of(
@@ -201,10 +206,14 @@ class DeviceSources:
             )
         self._digests = dict(digests)
 
-    def _extract(self, documents: Sequence[str]) -> _Tuples:
-        extractor = self._extractor()
-        parsed = self._pipeline.parse(self._store.document(name) for name in documents)
-        return by_passage(one for passages in parsed for one in extractor.extract(passages))
+    def _extract(self, documents: Sequence[tuple[str, str]]) -> _Tuples:
+        extractor, taken = self._extractor(), self._taken
+        parsed = self._pipeline.parse(self._store.document(one[0]) for one in documents if one not in taken)
+        found = by_passage(one for passages in parsed for one in extractor.extract(passages))
+        for one in documents:
+            found |= taken.get(one, {})
+        self._taken = {}
+        return found
 
     def _read(self, documents: Sequence[tuple[str, str]]) -> _Kept:
         """What was kept of documents that are as they were; nothing where it was made by other rules."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import shutil
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,9 +21,11 @@ from fedrag_flwr.hypergraph import LearningSettings
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Generator
-from fedrag_flwr.records import BuildReport
+from fedrag_flwr.records import BuildReport, Document
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.sources.open_source import SourceSet
+from fedrag_flwr.text.base import ParsedPassage
+from fedrag_flwr.text.pipeline import SpacyPipeline
 from tests.strategies.federation import small_models as shared_models
 
 TEXTS = {
@@ -110,6 +113,21 @@ def test_a_parse_is_let_go_as_soon_as_the_rules_have_read_it(tmp_path: Path) -> 
     with device.open() as opened:
         assert opened.build(progress=look).added == 120
     assert 0 < max(alive) < 80  # spaCy's batch and those read ahead
+
+
+def test_a_build_and_the_order_it_prepares_parse_each_document_once(
+    unbuilt: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parse, read = SpacyPipeline.parse, Counter[str]()
+
+    def counted(pipeline: SpacyPipeline, documents: Iterable[Document]) -> Iterator[list[ParsedPassage]]:
+        given = list(documents)
+        read.update(one.id for one in given)
+        return parse(pipeline, given)
+
+    monkeypatch.setattr(SpacyPipeline, "parse", counted)
+    unbuilt.build()
+    assert read == {Path(name).stem: 1 for name in TEXTS}
 
 
 def test_the_first_build_makes_everything(whole: tuple[Path, BuildReport], device: Watched) -> None:
