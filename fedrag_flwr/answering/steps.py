@@ -15,7 +15,7 @@ from fedrag_flwr.text.base import Description
 from fedrag_flwr.text.lexicon import is_person
 from fedrag_flwr.text.segment import under_title
 
-FIRST_STEP, SECOND_STEP = 0.3, 0.45  # least confidence of each; below it the question is read in one step
+FIRST_STEP, SECOND_STEP = 0.55, 0.5  # least confidence of each; below it the question is read in one step
 _MOST = 6  # words of a name
 _ASIDE = re.compile(r", (?:which|who|whose|where|an?|the)\b.*", re.DOTALL)  # at the end of a sentence
 _IS = re.compile(
