@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from fedrag_flwr.answering.explain import MASKED, fills_mask
 from fedrag_flwr.answering.judge import (
     MOST_SOURCES,
     Judge,
@@ -264,10 +265,13 @@ class Engine:
         except PromptError:  # what others gave may be more than the model can read: home's own passages are not
             answer = self._answer(question, asked, home, start)
             return answer.decided(because("help", "the model cannot read what others gave"))
-        best = helped if helped.confidence > home.confidence else home
+        masked = fills_mask(asked.text, helped.draft.text, helped.units)
+        best = helped if helped.confidence > home.confidence and not masked else home
         best = best.costing(home, helped)
         owners = sorted({unit.origin for unit in foreign})
         answer = self._answer(question, asked, best, start)
+        if masked:
+            return answer.decided(because("help", MASKED))
         return answer.decided(because("help", f"evidence of {', '.join(owners)}", helped.confidence, home.confidence))
 
     # --- steps ----------------------------------------------------------------------------------

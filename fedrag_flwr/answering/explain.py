@@ -19,6 +19,8 @@ _TELLS = 0.5  # share of them that a sentence of that passage tells which is mar
 _SENTENCE = re.compile(r"(?<=[.!?])[\"'”)]*\s+(?=[\"'“(]*[A-Z0-9])")
 SURE, LIKELY = 0.75, 0.5  # confidence from which an answer is told as such
 NOTHING_READ, NO_BEARER = "there is nothing to read", "no passage bears it"  # decisions on evidence
+MASKED = "what answers it is masked by its device"
+_MASK = re.compile(r"\[[A-Z][A-Z_ -]*\]")
 
 
 class Text(Protocol):
@@ -102,6 +104,18 @@ def bearing_first(question: str, answer: str, units: Sequence[AnyText]) -> list[
     return sorted(units, key=weight, reverse=True)
 
 
+def fills_mask(question: str, answer: str, units: Sequence[Text]) -> bool:
+    """Whether an answer puts something else where the sentence that tells most of the question holds a mask."""
+    asked = content_words(question)
+    added = content_words(answer) - asked
+    lines = [line for unit in units for line in _lines(unit)]
+    found = [(len(asked & content_words(line)), _MASK.search(line) is None, line) for line in lines]
+    if not found or not added:
+        return False
+    told, plain, sentence = max(found, key=lambda one: one[:2])
+    return not plain and told >= _TELLS * len(asked) and not added <= content_words(sentence)
+
+
 def told_of(path: str, score: float, recalled: str = "", place: str = "", devices: Sequence[str] = ()) -> Told:
     """Where an answer comes from, and how sure it is.
 
@@ -134,6 +148,8 @@ def why_declined(decisions: Sequence[Decision]) -> str:
     """Why there is no answer, in a sentence without numbers."""
     steps = {one.step for one in decisions}
     outcome = next((one.said for one in decisions if one.step == "outcome"), "")
+    if any(one.said == MASKED for one in decisions):
+        return "What answers it is masked by its device."
     if "confidence" in steps or "gate" in steps:
         return "Nothing sure enough was found."
     if any(one.said == NOTHING_READ for one in decisions):
@@ -177,6 +193,11 @@ def _telling(text: str, answer: str) -> Iterator[tuple[int, int]]:
         words = content_words(sentence)
         if any(len(words & one) >= _TELLS * len(one) for one in told):
             yield first, end
+
+
+def _lines(unit: Text) -> list[str]:
+    """The sentences of a unit, or all of it where it has none."""
+    return sentences_of(unit.text) or [unit.text]
 
 
 def _told(unit: Text) -> frozenset[str]:

@@ -78,7 +78,7 @@ def best_quote(question: str, ranked: Sequence[RankedText]) -> Quote | None:
     spans = [
         (place, range(first, last))
         for place, one in enumerate(ranked)
-        for first in range(len(one.sentences))
+        for first in range(_heads(one.sentences), len(one.sentences))
         for last in range(first + 1, min(first + SENTENCES, len(one.sentences)) + 1)
         if last == first + 1 or sum(len(text.split()) for text in one.sentences[first:last]) <= WORDS
     ]
@@ -92,3 +92,8 @@ def best_quote(question: str, ranked: Sequence[RankedText]) -> Quote | None:
 
     place, rows = max(spans, key=worth)
     return Quote(place, " ".join(ranked[place].sentences[row] for row in rows), max(of[place, row] for row in rows))
+
+
+def _heads(sentences: Sequence[str]) -> int:
+    """1 where a passage begins with a line that heads it, as plain texts do: it tells what follows, and no answer."""
+    return int(len(sentences) > 1 and not sentences[0].rstrip(" )\"'”’").endswith((".", "!", "?", ":", ";")))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from strategies.base import FederatedRag
 
-Questions = str | Path | Sequence[Mapping[str, Any]]
+Questions = str | Path | Sequence[str | Mapping[str, Any]]
 _COLUMNS = (
     *("id", "home", "question", "gold", "answer", "right", "em", "f1"),
     *("path", "confidence", "seconds", "sources"),
@@ -263,6 +263,10 @@ class Federation:
         names = list(strategies) or [self.settings.strategy]
         told = _under(self.settings, names[0], {"baselines": ", ".join(names[1:])})
         gold = _gold(questions, self.devices[0])
+        for one in gold:
+            if one.home not in self.devices:
+                known = ", ".join(self.devices)
+                raise SettingError(f"no device is called '{one.home}'", where=f"home of {one.question_id}", fix=known)
         with _quiet(verbose):
             return run_systems(*self._opened(), told, gold)
 
@@ -290,8 +294,9 @@ def _gold(questions: Questions, home: str) -> list[GoldQuestion]:
     if isinstance(questions, str | Path):
         return read_gold(Path(questions).expanduser())
     found: dict[str, GoldQuestion] = {}
-    for number, fields in enumerate(questions, 1):
-        one = gold_of({"id": f"q{number}", "home": home, "answer": ""} | dict(fields), f"question {number}", found)
+    for number, asked in enumerate(questions, 1):
+        fields = {"question": asked} if isinstance(asked, str) else dict(asked)
+        one = gold_of({"id": f"q{number}", "home": home, "answer": ""} | fields, f"question {number}", found)
         found[one.question_id] = one
     return list(found.values())
 

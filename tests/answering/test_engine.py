@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fedrag_flwr.answering.engine import Engine, Look, Looks
+from fedrag_flwr.answering.explain import MASKED
 from fedrag_flwr.answering.judge import READ_FEATURES, Judge, shipped_judge
 from fedrag_flwr.answering.logistic import Logistic
 from fedrag_flwr.answering.passages import WHOLE_WORDS
@@ -370,6 +371,15 @@ def test_the_vector_that_leaves_is_that_of_the_question_alone(engine: Engine, en
 # --- help only adds -------------------------------------------------------------------------------
 
 GIVEN = EvidenceUnit("a" * 32, "Jonas Keel had the frigate Halcyon under him in 1690.", "rivers", 0.8, "Halcyon")
+MURAL = EvidenceUnit("c" * 32, "The mural in the hall was painted by [PERSON].", "rivers", 0.9, "Hall")
+
+
+def test_no_name_from_home_is_put_where_others_masked_one(engine: Engine) -> None:
+    given = saying(engine, "Odile Varro").finish(asked("Who painted the mural in the hall?"), [MURAL])
+    assert MASKED in {decision.said for decision in given.decisions}
+    assert given.path != "remote"
+
+
 SAYS = (
     "Windhover",
     "Halcyon",

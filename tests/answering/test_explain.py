@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.answering.explain import bearing_first, borne, in_words, sentences_of
+from fedrag_flwr.answering.explain import bearing_first, borne, fills_mask, in_words, sentences_of
 from fedrag_flwr.answering.windows import content_words
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.text.segment import under_title
@@ -109,3 +109,23 @@ def test_a_surer_answer_is_not_told_as_a_less_sure_one(one: float, other: float)
     order = ["unsure", "likely", "sure"]
     low, high = sorted((one, other))
     assert order.index(in_words(low)) <= order.index(in_words(high))
+
+
+PAINTED = EvidenceUnit(
+    "m", "The hall shows a river. It was painted by [PERSON] in 1998.", "museums", 0.5, "Copper Hall"
+)
+SURVEY = EvidenceUnit("o", "Odile Varro measured the bridge.", "bridges", 0.5, "Tarn Bridge")
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "filled"),
+    [
+        ("By whom was it painted in 1998?", "Odile Varro", True),
+        ("By whom was it painted in 1998?", "It was painted by [PERSON].", False),  # says what stands there
+        ("In which year was it painted?", "1998", False),
+        ("Who measured the bridge?", "Odile Varro", False),  # another sentence tells it
+        ("By whom was it painted in 1998?", "", False),
+    ],
+)
+def test_nothing_else_is_put_where_a_mask_stands(question: str, answer: str, filled: bool) -> None:
+    assert fills_mask(question, answer, (PAINTED, SURVEY)) == filled

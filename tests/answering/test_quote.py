@@ -116,3 +116,11 @@ def test_a_quote_does_not_end_where_a_list_begins() -> None:
     found = best_quote("How do I open the pump?", [RankedText("p", "Pump", steps, [0.8, 0.5, 0.5], 2.0, "home")])
     assert found is not None
     assert found.text.endswith("Lift the lid.")
+
+
+def test_a_line_that_heads_a_passage_is_not_quoted() -> None:
+    said = ["HOW WE CLEAR THE KETTLE", "Pull the plug first.", "Then fill it with vinegar and wait for an hour."]
+    found = best_quote("How do I clear the kettle?", [RankedText("p", "", said, [0.9, 0.4, 0.5], 1.0)])
+    assert found is not None
+    assert said[0] not in found.text
+    assert found.text in " ".join(said)

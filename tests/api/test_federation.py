@@ -75,5 +75,7 @@ def test_what_cannot_be_a_federation_is_told_at_once(home: Path, folders: Path, 
     with Federation.from_folders(folders) as federation:
         with pytest.raises(SettingError, match="best-of-all"):
             federation.compare(["best-of-all"], QUESTIONS)
+        with pytest.raises(SettingError, match="no device is called 'bridge'"):
+            federation.run([{"question": "Who designed Tarn Bridge?", "home": "bridge"}])
         with pytest.raises(DocumentError, match="question 1"):
             federation.run([{"home": "bridges"}])
