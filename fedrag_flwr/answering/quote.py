@@ -83,6 +83,9 @@ def best_quote(question: str, ranked: Sequence[RankedText]) -> Quote | None:
         if last == first + 1 or sum(len(text.split()) for text in one.sentences[first:last]) <= WORDS
     ]
 
+    if not spans:
+        return None
+
     def worth(span: tuple[int, range]) -> float:
         place, rows = span
         own = [of[place, row] for row in rows]
@@ -95,5 +98,10 @@ def best_quote(question: str, ranked: Sequence[RankedText]) -> Quote | None:
 
 
 def _heads(sentences: Sequence[str]) -> int:
-    """1 where a passage begins with a line that heads it, as plain texts do: it tells what follows, and no answer."""
-    return int(len(sentences) > 1 and not sentences[0].rstrip(" )\"'”’").endswith((".", "!", "?", ":", ";")))
+    """1 where a passage begins with a line that heads it, as plain texts do: it tells what follows, and no answer.
+
+    A table's row and an item of a list are none. A line alone is one where it is in capitals.
+    """
+    first = sentences[0].rstrip(" )\"'”’")
+    heads = "; " not in first and first[:1].isalpha() and not first.endswith((".", "!", "?", ":", ";"))
+    return int(heads and (len(sentences) > 1 or first.isupper()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ def plain_markdown(text: str, plain_html: Callable[[str], str]) -> tuple[str, st
     """Give the first heading and the text of a Markdown page.
 
     Emphasis, link targets, images, template tags (``{% %}``, ``{{ }}``), HTML tags, comments and backslashes go.
-    Headings keep their number signs, items their marks, and a table's row becomes one line, its cells parted by
-    semicolons. Code stays as it is.
+    Headings keep their number signs, items their marks. A table's row becomes one line: each cell behind its column's
+    head, parted by semicolons. Code stays as it is.
 
     Parameters
     ----------
@@ -57,6 +58,8 @@ class _Page:
         self._item = ""  # the mark of an item that nothing stands in yet
         self._listed = False  # whether the last block is of the list that is open
         self._cells: list[str] | None = None
+        self._heads: list[str] = []  # of the table's columns
+        self._rows = 0  # of the table so far
 
     def add(self, tokens: Sequence[Token]) -> None:
         """Read a page's tokens in their order."""
@@ -77,10 +80,16 @@ class _Page:
                     self._item = self._next_mark()
                 case "list_item_close":
                     self._item = ""
+                case "table_open":
+                    self._heads, self._rows = [], 0
                 case "tr_open":
                     self._cells = []
-                case "tr_close":
+                case "thead_close":
+                    self._heads, self._cells = self._cells or [], None
+                case "tr_close" if self._heads:
                     self._row()
+                case "table_close" if not self._rows:
+                    self._put("; ".join(filter(None, self._heads)))
 
     def _inline(self, token: Token, before: Token) -> None:
         text = _words(token.children or ())
@@ -113,9 +122,11 @@ class _Page:
         return f"{number}."
 
     def _row(self) -> None:
-        row = "; ".join(cell for cell in self._cells or () if cell)
-        self._cells = None
-        self._put(row)
+        cells, self._cells = self._cells or [], None
+        pairs = zip_longest(self._heads, cells, fillvalue="")
+        told = [f"{head}: {cell}" if head else cell for head, cell in pairs if cell]
+        self._rows += bool(told)
+        self._put("; ".join(told))
 
 
 def _words(tokens: Sequence[Token]) -> str:

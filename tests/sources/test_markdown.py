@@ -37,7 +37,7 @@ PAGES: dict[str, tuple[str, str]] = {
     "two lists": ("- a\n- b\n\n1. c\n2. d", "- a\n- b\n\n1. c\n2. d"),
     "an empty item": ("-\n- two", "- two"),
     "an item that is a picture": ("- ![x](y.png)\n- two", "- two"),
-    "a table": ("| A | *B* |\n|---|:-:|\n| 1 | `2` |\n| 3 |   |\n| \\| | x |", "A; B\n\n1; 2\n\n3\n\n|; x"),
+    "a table": ("| A | *B* |\n|---|:-:|\n| 1 | `2` |\n| 3 |   |\n| \\| | x |", "A: 1; B: 2\n\nA: 3\n\nA: |; B: x"),
     "a fence": (
         "Run:\n\n```sh\nls *.md  # {{ x }}\n\n\\n <b>\n```\nDone.",
         "Run:\n\nls *.md  # {{ x }}\n\n\\n <b>\n\nDone.",
