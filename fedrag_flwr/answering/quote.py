@@ -102,6 +102,6 @@ def _heads(sentences: Sequence[str]) -> int:
 
     A table's row and an item of a list are none. A line alone is one where it is in capitals.
     """
-    first = sentences[0].rstrip(" )\"'”’")
+    first = sentences[0].rstrip(" )\"'”’") if sentences else ""
     heads = "; " not in first and first[:1].isalpha() and not first.endswith((".", "!", "?", ":", ";"))
     return int(heads and (len(sentences) > 1 or first.isupper()))
