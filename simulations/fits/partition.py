@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from fedrag_flwr.demo import CORPUS, PARTITION, PARTITION_STRONG
 from fedrag_flwr.loaded_models import load_models
+from fedrag_flwr.models import SentenceEncoder
 from fedrag_flwr.privacy import SENSITIVE_TYPES, build_partition
 from fedrag_flwr.privacy.normalise import normal_name
 from fedrag_flwr.privacy.policy import read_names
@@ -68,14 +69,13 @@ def run(bench: Bench) -> None:
     import pandas as pd
 
     models = load_models(bench.settings.models, fedrag_home())
+    encoder = SentenceEncoder(bench.settings.models.encoder or None, exact=True)
     entities = public_entities(models.pipeline, bench.sized(None, 12))
     counts = Counter(kind for kind, _ in entities)
     lines = []
     for name, size in SIZES.items():
         size = bench.sized(size, 2)
-        partition = build_partition(
-            [entity for entity in entities if counts[entity[0]] >= size], models.encoder, size, SEED
-        )
+        partition = build_partition([entity for entity in entities if counts[entity[0]] >= size], encoder, size, SEED)
         partition.save(bench.out / name)
         lines.append(
             {"file": name, "groups": len(partition.groups), "least": size, **counts, "digest": partition.digest}
