@@ -27,7 +27,6 @@ RENAMED = {  # what was once a setting, and what does the same now
     "retrieval.extractor": "graph.written-by",
     "graph.summaries": "graph.written-by",
     "controller.noise": "federation.sum-noise",
-    "inference.quotes": "inference.english",
     "overlay.learning-noise": "federation.sum-noise",
 }
 FIXED: dict[str, Plain] = {  # what was once a setting, and its value now
@@ -149,7 +148,7 @@ class InferenceSettings(_Group):
     """What is read for an answer, and from which confidence it counts (FD-RAG 4.2)."""
 
     passages: int = Field(4, ge=1, le=64)
-    english: bool = True
+    quotes: bool = True
     remote_units: int = Field(4, ge=1, le=64)
     max_answer_tokens: int = Field(200, ge=1, le=1_024)
     abstain_below: float = Field(0.25, ge=0, le=1)

@@ -24,7 +24,6 @@ from fedrag_flwr.answering.passages import WHOLE_WORDS, EvidenceStore, PassageOr
 from fedrag_flwr.answering.quote import best_quote, is_open
 from fedrag_flwr.answering.read import Draft, Reader
 from fedrag_flwr.answering.recall import Recall, Recalled
-from fedrag_flwr.answering.steps import FIRST_STEP, SECOND_STEP, first_question, name_in
 from fedrag_flwr.answering.windows import RankedText
 from fedrag_flwr.errors import PromptError
 from fedrag_flwr.memory.fusion.merge import references
@@ -44,11 +43,10 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.retrieval import Retriever
 from fedrag_flwr.retrieval.base import shortened
-from fedrag_flwr.text.base import Description, Pipeline, QuestionAnalysis
+from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
 from fedrag_flwr.text.options import without_options
 
 _MOST_WANTS = 64
-_STEPS = 2  # of a question that tells a thing by another's name
 _MOST_LOOKS = 64  # each holds some 150 kB, the sentences of ten passages
 Near = Callable[[Vector], Sequence[str]]
 
@@ -61,9 +59,8 @@ class Limits:
     ----------
     passages
         Home's first ones, which are read whole.
-    english
-        Whether the rules for English are used: open questions are answered by a quote, without the model; a question
-        that tells a thing by another's name is read in two steps.
+    quotes
+        Whether open questions are answered by a quote, without the model.
     top_k
         Memories whose owners are asked.
     abstain_below
@@ -73,7 +70,7 @@ class Limits:
     """
 
     passages: int
-    english: bool
+    quotes: bool
     top_k: int
     abstain_below: float
     ask_below: float
@@ -303,40 +300,13 @@ class Engine:
         That is the first passages whole; with what others gave, windows within a budget.
         """
         stem, options = without_options(asked.text)
-        if self.limits.english and not options and is_open(asked.text):
+        if self.limits.quotes and not options and is_open(asked.text):
             return self._quoted(asked, ranked, heard)
         if any(one.origin != self.evidence_store.device for one in ranked):
             units = windows(stem, ranked, WHOLE_WORDS)
-            return judged_over(asked.text, asked.analysis, units, self.reader, self.judge, heard)
-        inner = asked.analysis.inner if self.limits.english and not options else None
-        steps = self._steps(asked.text, inner) if inner is not None else []
-        if len(steps) == _STEPS and steps[-1].confidence >= SECOND_STEP:
-            if heard is not None:
-                heard(steps[-1].draft.text)
-            return steps[-1].costing(*steps)
-        units = whole(ranked[: self.limits.passages])
-        read = judged_over(asked.text, asked.analysis, units, self.reader, self.judge, heard)
-        return read.costing(*steps, read)
-
-    def _steps(self, question: str, inner: Description) -> list[Judged]:
-        """What is read in the steps of a question that tells a thing by another's name; the second one if it is known.
-
-        The evidence of the second holds that of the first, too.
-        """
-        first = self._step(first_question(inner))
-        name = name_in(first.draft.text, question, first.units)
-        if not name or first.confidence < FIRST_STEP:
-            return [first]
-        second = self._step(inner.named(name), first.confidence)
-        last = {(unit.origin, unit.id) for unit in second.units}
-        others = [unit for unit in first.units if (unit.origin, unit.id) not in last]
-        return [first, replace(second, units=[*second.units, *others], steps=_STEPS)]
-
-    def _step(self, question: str, first: float = 1.0) -> Judged:
-        asked = self.asked(question)
-        ranked = self.evidence_store.ranked(asked.text, asked.vector, self.order)
-        units = whole(ranked[: max(self.limits.passages // _STEPS, 1)])
-        return judged_over(asked.text, asked.analysis, units, self.reader, self.judge, first=first)
+        else:
+            units = whole(ranked[: self.limits.passages])
+        return judged_over(asked.text, asked.analysis, units, self.reader, self.judge, heard)
 
     def _quoted(self, asked: Asked, ranked: Sequence[RankedText], heard: Heard | None) -> Judged:
         """What the documents say, in their own words."""

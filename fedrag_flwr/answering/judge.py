@@ -32,7 +32,7 @@ from fedrag_flwr.text.words import told_words
 SHIPPED = Path(__file__).with_name("confidence.json")
 READ_FEATURES = (
     *("log-probability", "least", "unknown", "names told", "asked told", "best told"),
-    *("wrong kind", "sentences", "quoted", "first step"),
+    *("wrong kind", "sentences", "quoted"),
 )
 RECALL_FEATURES = ("score", "similarity", "relation")
 MOST_SOURCES = 64  # of an answer
@@ -83,16 +83,12 @@ def shipped_judge() -> Judge:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A draft with what was read for it, in so many steps, and how likely it is right.
-
-    `features` are what that rests on.
-    """
+    """A draft with what was read for it, and how likely it is right; `features` are what that rests on."""
 
     draft: Draft
     units: Sequence[EvidenceUnit]
     confidence: float
     features: tuple[float, ...] = ()
-    steps: int = 1
 
     def costing(self, *calls: Judged) -> Judged:
         """The same at what several calls cost together."""
@@ -107,7 +103,6 @@ def judged_over(
     reader: Reader,
     judge: Judge | None = None,
     heard: Heard | None = None,
-    first: float = 1.0,
 ) -> Judged:
     """What the model answers over units, with its confidence; nothing where there are none.
 
@@ -123,8 +118,6 @@ def judged_over(
         Gives confidence; None: the shipped one.
     heard
         Is told what the model writes, as `Reader.read` tells it.
-    first
-        The confidence of a first step that the question comes from.
     """
     if not units:
         return Judged(Draft(""), (), 0.0)
@@ -135,7 +128,7 @@ def judged_over(
         return Judged(draft, units, 0.0)
     if options:
         return Judged(draft, units, math.exp(draft.logprob) if math.isfinite(draft.logprob) else 1 / len(options))
-    return weighed(question, analysis, draft, units, judge, first)
+    return weighed(question, analysis, draft, units, judge)
 
 
 def weighed(
@@ -144,10 +137,9 @@ def weighed(
     draft: Draft,
     units: Sequence[EvidenceUnit],
     judge: Judge,
-    first: float = 1.0,
 ) -> Judged:
-    """A draft with its confidence; `first` is that of a first step that the question comes from."""
-    features = read_features(question, analysis, draft, units, first)
+    """A draft with its confidence."""
+    features = read_features(question, analysis, draft, units)
     return Judged(draft, units, judge.of_draft(features), features)
 
 
@@ -191,7 +183,7 @@ def _said(judged: Judged) -> Decision:
         return because("evidence", NOTHING_READ)
     if judged.draft.quoted:
         return because("evidence", f"quoted: {in_words(judged.confidence)}", judged.confidence)
-    read = f"{len(judged.units)} passages" + (f", in {judged.steps} steps" if judged.steps > 1 else "")
+    read = f"{len(judged.units)} passages"
     if not judged.draft.text:
         return because("model", f"the model found no answer in {read}")
     return because("model", f"read in {read}: {in_words(judged.confidence)}", judged.confidence)
@@ -207,7 +199,6 @@ def read_features(
     analysis: QuestionAnalysis,
     draft: Draft,
     units: Sequence[EvidenceUnit],
-    first: float = 1.0,
 ) -> tuple[float, ...]:
     """What is known of an answer over units, in the order of `READ_FEATURES`."""
     texts = [under_title(unit.title, unit.text) for unit in units]
@@ -224,7 +215,6 @@ def read_features(
         float(_wrong_kind(analysis, draft.text)),
         float(len(draft.text.split()) > LONG),
         float(draft.quoted),
-        1.0 - first,
     )
 
 

@@ -108,7 +108,7 @@ class Engines:
         )
         limits = Limits(
             inference.passages,
-            inference.english,
+            inference.quotes,
             TOP_K,
             inference.abstain_below,
             inference.ask_below,

@@ -49,7 +49,7 @@ class SentenceEncoder:
         if not self._path.is_dir():
             raise ModelMissingError("no such model directory", where=str(path), fix="give the directory of a model")
         self._threads = threads
-        self._tiles = has_tiles() and not exact
+        self._tiles = has_bfloat16_tiles() and not exact
         self._turns = Turns()  # a tokenizer serves one thread at a time
         self._model: SentenceTransformer | None = None
         self._id = ""
@@ -148,7 +148,7 @@ class SentenceEncoder:
         return model.eval()
 
 
-def has_tiles() -> bool:
+def has_bfloat16_tiles() -> bool:
     """Whether the processor multiplies 16-bit floats in matrix tiles (AMX)."""
     return has_instructions("amx_tile", "amx_bf16")
 

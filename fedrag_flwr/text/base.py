@@ -46,7 +46,7 @@ class QuestionAnalysis:
     `answer_type` is one of PERSON, ORG, GPE, LOC, DATE, YEAR, CARDINAL, QUANTITY, MONEY, PERCENT, YESNO, NAME (a proper
     name of another kind), or "" when the wording leaves it open. `asks` is the noun of the question phrase ("which
     *rocket*", "how many *moons*") as a lemma, "" where it has none. `descriptions` are the phrases in it that describe
-    something without naming it; `inner` is the shortest one that tells it by another's name ("the tower of Lindmoor").
+    something without naming it.
     """
 
     facts: tuple[Fact, ...]
@@ -54,7 +54,6 @@ class QuestionAnalysis:
     answer_type: str
     asks: str = ""
     descriptions: tuple[Description, ...] = ()
-    inner: Description | None = None
 
 
 class Pipeline(Protocol):

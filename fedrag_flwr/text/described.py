@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from fedrag_flwr.text.base import Description
-from fedrag_flwr.text.lexicon import AUXILIARIES, GENERIC, WH, is_person
+from fedrag_flwr.text.lexicon import AUXILIARIES, GENERIC, is_person
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
 _CLAUSES = frozenset({"relcl", "acl"})
 _HAVING = frozenset({"with", "from", "behind"})  # "the moon with the tiger stripes"
-_TELLING = _CLAUSES | {"prep", "appos"}
-_ROLES = frozenset({"attr", "nsubj"})
-_OF_PLACE_AND_TIME = frozenset({"where", "when", "how"})
-_LINKS = frozenset({"of", "the", "and", "a", "in"})  # small words within a title
-_CLOSING = frozenset({")", '"', "”"})
 _ASKING = frozenset({"which", "what", "how"})
 _COUNTED = _ASKING | {"many", "much"}
 _BEGINS = frozenset({"DET", "ADJ", "NOUN", "PROPN", "PRON", "NUM"})
@@ -44,65 +38,6 @@ def descriptions(doc: Doc, asking: int | None = None) -> tuple[Description, ...]
         before = doc[:start].text_with_ws
         found += [Description(before, doc[start:end].text, doc[end:].text, noun.lemma_.casefold()) for end in ends]
     return tuple(found)
-
-
-def inner_description(doc: Doc, asking: int | None) -> Description | None:
-    """Give the shortest description that tells a thing by a name, or None where a question has none.
-
-    "Where was *the designer of the Ossel Bridge* born?", "When did *Odile Varro's teacher* die?" What is asked for
-    itself ("What is the height of ...?") is none, and neither is a part of a choice between two.
-    """
-    if asking is None or any(token.lower_ == "or" for token in doc):
-        return None
-    found = [span for noun in doc if (span := _named_extent(doc, noun, asking)) is not None]
-    if not found:
-        return None
-    start, end, noun = min(found, key=lambda span: (span[1] - span[0], span[0]))
-    return Description(doc[:start].text_with_ws, doc[start:end].text, doc[end:].text, doc[noun].lemma_.casefold())
-
-
-def _named_extent(doc: Doc, noun: Token, asking: int) -> tuple[int, int, int] | None:
-    """The first token of a phrase that tells a thing by a name, the token after it, and its noun; None for another."""
-    if noun.tag_ != "NN" or any(left.lower_ in WH or left.lower_ in _COUNTED for left in noun.lefts):
-        return None
-    owner = next((child for child in noun.children if child.dep_ == "poss" and child.pos_ != "PRON"), None)
-    if owner is not None and _has_name(owner.subtree):
-        start, end = owner.left_edge.i, _over_plain_words(noun)
-    elif any(left.lower_ == "the" for left in noun.lefts) and any(right.dep_ in _TELLING for right in noun.rights):
-        start, ends = _extent(doc, noun)
-        end = _over_title(doc, ends[0])
-        if not _has_name(doc[noun.i + 1 : end]):
-            return None
-    else:
-        return None
-    while doc[end - 1].is_punct and doc[end - 1].text not in _CLOSING:
-        end -= 1
-    is_asked = noun.dep_ in _ROLES and noun.head.lemma_ == "be" and doc[asking].head == noun.head
-    if is_asked and doc[asking].lower_ in _OF_PLACE_AND_TIME:  # "Where was ... born?", but "Where is ...?"
-        is_asked = all(token.is_punct for token in doc[end:])
-    outside = start <= asking < end or is_asked or any(token.is_sent_start for token in doc[start + 1 : end])
-    return None if outside or end <= noun.i else (start, end, noun.i)
-
-
-def _has_name(tokens: Iterable[Token]) -> bool:
-    return any(token.pos_ in {"PROPN", "NUM"} or token.text[:1].isupper() for token in tokens)
-
-
-def _over_plain_words(noun: Token) -> int:
-    """The token after a noun and a plain noun that belongs to it: "city *of birth*"."""
-    of = next((child for child in noun.children if child.dep_ == "prep" and child.i == noun.i + 1), None)
-    own = [token for token in of.subtree if token.i > of.i] if of is not None else []
-    return own[0].i + 1 if len(own) == 1 and own[0].pos_ == "NOUN" else noun.i + 1
-
-
-def _over_title(doc: Doc, end: int) -> int:
-    """The token after the capitals that go on behind a phrase: a parser ends a title at its first verb."""
-    while end < len(doc):
-        link = doc[end].lower_ in _LINKS and end + 1 < len(doc) and doc[end + 1].text[:1].isupper()
-        if not (doc[end].text[:1].isupper() or doc[end].text[:1].isdigit() or doc[end].text in "()" or link):
-            break
-        end += 1
-    return end
 
 
 def _asks(doc: Doc, start: int, end: int, asking: int) -> bool:

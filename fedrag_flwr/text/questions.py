@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from fedrag_flwr.text.base import QuestionAnalysis
-from fedrag_flwr.text.described import descriptions, inner_description
+from fedrag_flwr.text.described import descriptions
 from fedrag_flwr.text.facts import facts_between, typed_spans
 from fedrag_flwr.text.lexicon import (
     AUXILIARIES,
@@ -52,9 +52,8 @@ def analyse_question(doc: Doc) -> QuestionAnalysis:
         if fact.anchor not in GENERIC and not WH.intersection(fact.anchor.split())
     )
     asking = _question_word(doc)
-    at = asking.i if asking else None
     return QuestionAnalysis(
-        facts, anchors_of(facts), answer_type(doc), asked_noun(doc), descriptions(doc, at), inner_description(doc, at)
+        facts, anchors_of(facts), answer_type(doc), asked_noun(doc), descriptions(doc, asking.i if asking else None)
     )
 
 

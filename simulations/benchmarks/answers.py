@@ -47,7 +47,7 @@ SYSTEMS: Mapping[str, tuple[Ask, Mapping[str, Plain]]] = {
     "engine": (lambda engine, question: engine.at_home(question), {}),
     "memory-only": (lambda engine, question: engine.at_home(question, reading=False), {}),
     "no-memory": (lambda engine, question: engine.at_home(question, memory=False), {}),
-    "no-rules": (lambda engine, question: engine.at_home(question), {"inference.english": False}),
+    "no-quotes": (lambda engine, question: engine.at_home(question), {"inference.quotes": False}),
     "answer-always": (lambda engine, question: engine.at_home(question), {"inference.abstain-below": 0.0}),
 }
 
@@ -144,9 +144,9 @@ def _row(name: str, system: str, engine: Engine, gold: GoldQuestion, rows: KeptR
 
 
 def _way(answer: Answer) -> str:
-    """How an answer came about: from memory, quoted, read in steps or read at once."""
+    """How an answer came about: from memory, quoted or read."""
     said = " ".join(decision.said for decision in answer.decisions)
-    return next((way for way in ("memory", "quoted", "steps") if way in said), "read")
+    return next((way for way in ("memory", "quoted") if way in said), "read")
 
 
 def _found(engine: Engine, gold: GoldQuestion) -> tuple[float, int]:

@@ -179,32 +179,8 @@ def test_open_questions_are_answered_by_a_quote_without_the_model(engine: Engine
     assert (answer.path, answer.cost.llm_calls) == ("cognizer", 0)
     assert answer.text in answer.evidence[0].text
     assert heard == [answer.text]
-    written = replace(engine, limits=replace(engine.limits, english=False))
+    written = replace(engine, limits=replace(engine.limits, quotes=False))
     assert saying(written, "I made this up.").at_home(Question("q", question, "people")).cost.llm_calls == 1
-
-
-@pytest.mark.parametrize(
-    ("word", "confidence", "calls", "steps"),
-    [
-        ("Jonas Keel", 0.8, 2, True),
-        ("Jonas Keel", 0.6, 3, False),  # the second step is not sure enough
-        ("Jonas Keel", 0.5, 2, False),  # nor is the first
-        ("Windhover", 0.8, 2, False),  # the question holds it already
-    ],
-)
-def test_what_is_told_by_a_name_is_looked_up_first(
-    word: str, confidence: float, calls: int, steps: bool, engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("fedrag_flwr.answering.engine.SECOND_STEP", 0.7)
-    heard: list[str] = []
-    question = Question("q", "In which year was the commander of the frigate Windhover born?", "people")
-    judged = replace(engine, judge=always(confidence))
-    answer = saying(judged, word).at_home(question, heard=heard.append)
-    assert (answer.text, answer.cost.llm_calls) == (word, calls)
-    assert any("in 2 steps" in decision.said for decision in answer.decisions) == steps
-    assert heard[-1] == word
-    whole = replace(judged, limits=replace(judged.limits, english=False))
-    assert saying(whole, word).at_home(question).cost.llm_calls == 1
 
 
 @pytest.mark.parametrize(("abstain_below", "text"), [(0.0, "Windhover"), (0.6, "Windhover"), (0.7, "")])
