@@ -227,7 +227,7 @@ def test_an_answer_shows_where_it_comes_from_and_its_document(built: Any) -> Non
     assert "Tarn Bridge (tarn-bridge)\n  Tarn Bridge was designed by the engineer Odile Varro." in shown
     assert "memorizer" not in shown
     assert (
-        "memorizer, confidence 0.8"
+        "memorizer, confidence 0.9"
         in run("ask", "Who designed Tarn Bridge?", "--name", "desk", "--verbose", *SMALL).stdout
     )
 
