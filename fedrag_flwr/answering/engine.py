@@ -20,7 +20,7 @@ from fedrag_flwr.answering.judge import (
     told,
     weighed,
 )
-from fedrag_flwr.answering.passages import WHOLE_WORDS, EvidenceStore, PassageOrder, given_texts, whole, windows
+from fedrag_flwr.answering.passages import EvidenceStore, PassageOrder, ranked_together, whole
 from fedrag_flwr.answering.quote import best_quote, is_open
 from fedrag_flwr.answering.read import Draft, Reader
 from fedrag_flwr.answering.recall import Recall, Recalled
@@ -28,7 +28,6 @@ from fedrag_flwr.answering.windows import RankedText
 from fedrag_flwr.errors import PromptError
 from fedrag_flwr.memory.fusion.merge import references
 from fedrag_flwr.models.base import Encoder, Heard
-from fedrag_flwr.privacy.vectors import rescored
 from fedrag_flwr.records import (
     Answer,
     Clock,
@@ -256,9 +255,14 @@ class Engine:
         home = look.home or self._read(asked, ranked)
         if not foreign:
             return self._answer(question, asked, home, start)
-        given = given_texts(rescored(list(map(shortened, foreign)), asked.vector, self.encoder))
+        together = ranked_together(
+            *(asked.text, asked.vector, ranked, list(map(shortened, foreign))),
+            *(self.order, self.encoder, self.pipeline),
+        )
+        if all(one.origin == self.evidence_store.device for one in together[: self.limits.passages]):
+            return self._answer(question, asked, home, start).decided(because("help", "home's own passages come first"))
         try:
-            helped = self._read(asked, sorted([*ranked, *given], key=lambda one: -one.log_odds))
+            helped = self._read(asked, together)
         except PromptError:  # what others gave may be more than the model can read: home's own passages are not
             answer = self._answer(question, asked, home, start)
             return answer.decided(because("help", "the model cannot read what others gave"))
@@ -295,17 +299,11 @@ class Engine:
         )
 
     def _read(self, asked: Asked, ranked: Sequence[RankedText], heard: Heard | None = None) -> Judged:
-        """A quote where the question is open; else what the model reads.
-
-        That is the first passages whole; with what others gave, windows within a budget.
-        """
-        stem, options = without_options(asked.text)
+        """A quote where the question is open; else what the model says over the first passages, whole."""
+        _, options = without_options(asked.text)
         if self.limits.quotes and not options and is_open(asked.text):
             return self._quoted(asked, ranked, heard)
-        if any(one.origin != self.evidence_store.device for one in ranked):
-            units = windows(stem, ranked, WHOLE_WORDS)
-        else:
-            units = whole(ranked[: self.limits.passages])
+        units = whole(ranked[: self.limits.passages])
         return judged_over(asked.text, asked.analysis, units, self.reader, self.judge, heard)
 
     def _quoted(self, asked: Asked, ranked: Sequence[RankedText], heard: Heard | None) -> Judged:

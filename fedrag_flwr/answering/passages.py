@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from fedrag_flwr.answering.windows import RankedText, choose
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import missing
-from fedrag_flwr.records import ChosenPath, EvidenceUnit, Granularity, Vector
-from fedrag_flwr.retrieval import Ranking
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.records import ChosenPath, Document, EvidenceUnit, Granularity, Vector
+from fedrag_flwr.retrieval import Ranking, searchable_text
+from fedrag_flwr.text.base import ParsedPassage, Pipeline
+from fedrag_flwr.text.segment import document_of, passage_of
 
 POOL = 64  # near sentences that are offered to others
 WHOLE_WORDS = 400  # of evidence that are read where passages are not read whole
@@ -23,6 +26,10 @@ class PassageOrder(Protocol):
 
     def rank(self, question: str, most: int) -> Ranking:
         """At most so many passages, best first."""
+        ...
+
+    def beside(self, question: str, own: Sequence[str], given: Sequence[ParsedPassage]) -> Ranking:
+        """Some own passages and those that others gave, ranked together."""
         ...
 
     def paths(self, question: str, passages: Sequence[str]) -> tuple[ChosenPath, ...]:
@@ -107,6 +114,13 @@ class EvidenceStore:
         units = self.store.units("sentence", members)
         return self._load("sentence", dict(zip(units.ids, map(float, units.vectors @ vector), strict=True)))
 
+    def around(self, sentences: Sequence[EvidenceUnit], most: int) -> list[EvidenceUnit]:
+        """The whole passages that hold ranked sentences, each once and with the score of its best sentence."""
+        best: dict[str, float] = {}
+        for one in sentences:
+            best.setdefault(passage_of(one.id), one.score)
+        return self._load("paragraph", dict(list(best.items())[:most]))
+
     def offered(self, hyperedges: Sequence[str], vector: Vector) -> list[EvidenceUnit]:
         """The sentences of own hyperedges, best first; without any those nearest to a vector of shape (dimension,)."""
         return self.units_of(hyperedges, vector) or self.nearest_sentences(vector, POOL)
@@ -159,3 +173,48 @@ def given_texts(units: Sequence[EvidenceUnit]) -> list[RankedText]:
         RankedText(own[0].id, own[0].title, [one.text for one in own], [one.score for one in own], _GIVEN, origin)
         for (origin, _), own in by_nearness
     ]
+
+
+def ranked_together(
+    question: str,
+    vector: Vector,
+    ranked: Sequence[RankedText],
+    given: Sequence[EvidenceUnit],
+    order: PassageOrder | None,
+    encoder: Encoder,
+    pipeline: Pipeline,
+) -> list[RankedText]:
+    """Home's ranked passages and what others gave, ranked anew as one pool: what stands first, helps most.
+
+    Parameters
+    ----------
+    question, vector
+        The question, and its vector of shape (dimension,).
+    ranked
+        Home's first passages.
+    given
+        Other devices' units; each is parsed like a document. Their scores are claims and count for nothing.
+    order
+        Home's; None: by the cosine of the passages' vectors.
+    encoder, pipeline
+        Read what was given.
+    """
+    units = {f"{unit.origin}/{unit.id}": unit for unit in sorted(given, key=lambda one: (one.origin, one.id))}
+    documents = [Document(name, unit.title, unit.text, name) for name, unit in units.items()]
+    parsed = [one for passages in pipeline.parse(documents) for one in passages]
+    texts = [one.text for own in parsed for one in own.passage.sentences]
+    cosines = iter((encoder.encode(texts) @ vector).tolist() if texts else ())
+    pool = {one.id: one for one in ranked}
+    for own in parsed:
+        passage, unit = own.passage, units[document_of(own.passage.id)]
+        said = [one.text for one in passage.sentences]
+        pool[passage.id] = RankedText(unit.id, passage.title, said, [next(cosines) for _ in said], 0.0, unit.origin)
+    if order is None:
+        near = encoder.encode([searchable_text(own.passage) for own in parsed]) @ vector if parsed else ()
+        odds = {one.id: one.log_odds for one in ranked}
+        odds |= {own.passage.id: log_odds_of(score) for own, score in zip(parsed, near, strict=True)}
+    else:
+        found = order.beside(question, [one.id for one in ranked], parsed)
+        odds = {one.passage_id: one.score for one in found}
+    best = sorted(odds, key=lambda name: -odds[name])
+    return [replace(pool[name], log_odds=odds[name]) for name in best]

@@ -16,7 +16,7 @@ from typing import get_args
 
 import numpy as np
 
-from fedrag_flwr.answering.passages import EvidenceStore
+from fedrag_flwr.answering.passages import POOL, EvidenceStore
 from fedrag_flwr.device.builds import emptied_sources
 from fedrag_flwr.device.device_graph import DeviceGraph
 from fedrag_flwr.device.releases import RELEASED, Releases
@@ -293,13 +293,14 @@ class DeviceGiving:
         budget = min(request.budget, most)
         pool = MASKED_FOR_ONE * most if keeper.export.rewrites else budget
         if by == "graph":
-            units = self.graph.retrieve(request.vector, pool)
+            sentences = self.graph.retrieve(request.vector, POOL)
         elif by == "sentences":
-            units = self.evidence_store.nearest_sentences(request.vector, pool)
+            sentences = self.evidence_store.nearest_sentences(request.vector, POOL)
         else:
             edges = [own for _, own in keeper.store.resolve_opaque(request.hyperedges).values()]
             offered = self.evidence_store.offered if by == "nearest" else self.evidence_store.units_of
-            units = offered(edges, request.vector)[:pool]
+            sentences = offered(edges, request.vector)
+        units = self.evidence_store.around(sentences, pool)
         return Evidence(
             request.question_id, keeper.export.release_evidence(units, vector=request.vector, most=budget).items
         )

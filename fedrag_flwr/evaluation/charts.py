@@ -123,7 +123,7 @@ def latencies(systems: Sequence[str], rows: Sequence[AnswerRow]) -> str:
     if not timed:
         return ""
     with drawn("Measured latency of each system", 0.8 + 0.35 * len(timed)) as (axes, made):
-        axes.boxplot(list(timed.values()), vert=False, whis=(5, 95), showfliers=False)
+        axes.boxplot(list(timed.values()), orientation="horizontal", whis=(5, 95), showfliers=False)
         told = [f"{_short(name)}, median {seconds(float(np.median(times)))}" for name, times in timed.items()]
         axes.set_yticks(range(1, len(timed) + 1), told)
         axes.invert_yaxis()

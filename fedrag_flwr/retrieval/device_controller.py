@@ -31,7 +31,7 @@ from fedrag_flwr.retrieval import (
     Scaling,
     descend,
 )
-from fedrag_flwr.retrieval.evidence_sources import FEATURES, DeviceSources
+from fedrag_flwr.retrieval.evidence_sources import FEATURES, DeviceSources, Sources
 from fedrag_flwr.sqlite_errors import own_errors
 from fedrag_flwr.text.segment import document_of
 
@@ -126,14 +126,16 @@ class DeviceController:
         self._sources.forget()
         (self._root / _EXAMPLES).unlink(missing_ok=True)
 
-    def retriever(self, weights: str = TRAINED) -> ControlledRetriever:
-        """The device's passages, ranked through a controller.
+    def retriever(self, weights: str = TRAINED, over: Sources | None = None) -> ControlledRetriever:
+        """Passages, ranked through a controller.
 
         Parameters
         ----------
         weights
             ``trained``: what federated training left here last; ``shipped``: fitted on public questions, in the
             package; else the path of a file that `Controller.save` wrote.
+        over
+            The sources; None: those over all of the device's passages.
 
         Raises
         ------
@@ -148,7 +150,7 @@ class DeviceController:
             raise StoreMismatchError(
                 "the controller was fitted for other sources", where=path.name, fix=f"fit it for {FEATURES.sources}"
             )
-        return ControlledRetriever(self._sources.present().retrievers, controller)
+        return ControlledRetriever((over or self._sources.present()).retrievers, controller)
 
     def weights_id(self, weights: str) -> str:
         """Names what the file of `retriever`'s weights holds now; empty where it cannot be read."""

@@ -31,8 +31,9 @@ from fedrag_flwr.retrieval import (
     SecondHopRetriever,
     TextEncoder,
     TokenTable,
+    searchable_text,
 )
-from fedrag_flwr.text import Extractor, drop_changed, read_unchanged, unchanged, write_tuples
+from fedrag_flwr.text import Extractor, ParseExtractor, drop_changed, read_unchanged, unchanged, write_tuples
 from fedrag_flwr.text.base import ParsedPassage, Pipeline
 from fedrag_flwr.text.segment import document_of
 from fedrag_flwr.text.tuple_cache import tuple_files
@@ -154,6 +155,20 @@ class DeviceSources:
                 if self._written != self._digests:
                     self._write()
             return self._made[1]
+
+    def beside(self, own: Sequence[str], given: Sequence[ParsedPassage]) -> Sources:
+        """The sources over some own passages and those that another device gave, whose tuples are found by rule."""
+        self.present()
+        passages = [*self._store.passages(own), *(one.passage for one in given)]
+        units = self._store.units("paragraph", own)
+        row = {name: number for number, name in enumerate(units.ids)}
+        kept = units.vectors[[row[name] for name in own]]
+        vectors = self._questions.encoder.encode([searchable_text(one.passage) for one in given])
+        extractor = ParseExtractor()
+        tuples = {name: self._keys.tuples.get(name, []) for name in own}
+        tuples |= by_passage(found for one in given for found in extractor.extract([one]))
+        keys = PathKeys.of([one.id for one in passages], tuples)
+        return Sources.over(passages, np.concatenate([kept, vectors]), keys, self._questions)
 
     def take(self, document: Document, parsed: Sequence[ParsedPassage]) -> None:
         """Extract the tuples of a document that a build has parsed, so that it is not parsed again."""

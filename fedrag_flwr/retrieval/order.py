@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Literal
 from fedrag_flwr.errors import ModelError
 from fedrag_flwr.records import ChosenPassage, ChosenPath
 from fedrag_flwr.retrieval.base import Ranking, Retriever
+from fedrag_flwr.retrieval.device_controller import SHIPPED
 from fedrag_flwr.settings import RetrievalSettings
 
 if TYPE_CHECKING:
     from fedrag_flwr.device import EdgeDevice
     from fedrag_flwr.hypergraph import PathExplainer
+    from fedrag_flwr.text.base import ParsedPassage
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,13 @@ class PresentOrder:
     def rank(self, question: str, most: int) -> Ranking:
         """At most so many passages, best first; errors as of `EvidenceOrders.by`."""
         return self._present().rank(question, most)
+
+    def beside(self, question: str, own: Sequence[str], given: Sequence[ParsedPassage]) -> Ranking:
+        """Some own passages and those that others gave, ranked together by the learned reranker."""
+        orders, most = self.orders, len(own) + len(given)
+        weights = orders.settings.weights if orders.settings.order == "controller" else SHIPPED
+        sources = orders.device.rankings.beside(own, given)
+        return orders.device.controller.retriever(weights, sources).rank(question, most)
 
     def paths(self, question: str, passages: Sequence[str]) -> tuple[ChosenPath, ...]:
         """The answer paths to those of the passages that the question reaches by one."""

@@ -261,3 +261,8 @@ def _words(doc: Doc, span: tuple[int, int]) -> int:
 def document_of(unit: str) -> str:
     """The id of the document that a passage's or a sentence's id begins with."""
     return unit.rpartition("#")[0]
+
+
+def passage_of(sentence: str) -> str:
+    """The id of the passage that a sentence's id begins with."""
+    return sentence.rpartition(".")[0]

@@ -112,6 +112,22 @@ def test_nobody_waits_for_the_reply_to_a_message_that_is_dead() -> None:
     assert link.waited < 20.0
 
 
+def test_a_device_that_waits_for_others_is_not_silent() -> None:
+    """Three devices work one after the other, each for most of a round's time."""
+    clock = [0.0]
+
+    def slow(reply: Message) -> Message:
+        clock[0] += 20.0
+        return reply
+
+    link = transport(LocalGrid(Unsteady([])._app, [{}] * 3, {}, tamper=slow), clock=lambda: clock[0])
+    assert (
+        len(link.exchange([Request(100 + n, DescribeRequest("")) for n in range(3)], "query.describe", DeviceCard)) == 3
+    )
+    assert link.traffic.missing == {}
+    assert clock[0] > link.timeout
+
+
 def test_numbers_go_up_also_where_series_take_turns_and_a_clock_is_set_back() -> None:
     times = [5.0, 5.0, 5.0, 5.1, 5.2, 4.0, 5.3]
     clock = iter(times)
