@@ -23,7 +23,7 @@ from fedrag_flwr.models import (
     load_token_encoder,
     resolve,
 )
-from fedrag_flwr.models.encoder import has_bfloat16_tiles
+from fedrag_flwr.models.encoder import has_bfloat16
 
 ASKING, ROUNDS = 8, 20
 
@@ -59,7 +59,7 @@ def test_nothing_gives_an_empty_matrix(encoder: SentenceEncoder) -> None:
 def test_company_changes_a_row_by_rounding_only(encoder: SentenceEncoder) -> None:
     together = encoder.encode([*TEXTS, "long " * 40])[:3]
     apart = np.concatenate([encoder.encode([text]) for text in TEXTS])
-    assert (together * apart).sum(axis=1) == pytest.approx(1.0, abs=1e-3 if has_bfloat16_tiles() else 1e-6)
+    assert (together * apart).sum(axis=1) == pytest.approx(1.0, abs=1e-3 if has_bfloat16() else 1e-6)
     assert together[0] @ together[1] > together[0] @ together[2]
 
 
