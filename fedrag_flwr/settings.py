@@ -219,7 +219,7 @@ class RoutingSettings(_Group):
     """Whom an open question goes to, and who answers it (DGRAG 3.3 step 6)."""
 
     summaries: int = Field(3, ge=1, le=1_000)
-    devices: int = Field(1, ge=1, le=1_000)
+    devices: int = Field(2, ge=1, le=1_000)
     answers_at: Literal["home", "server"] = "home"
     precision: Literal["float16", "int8"] = "float16"
     quota: int = Field(50, ge=0, le=1_000_000)

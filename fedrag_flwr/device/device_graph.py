@@ -209,11 +209,6 @@ class DeviceGraph:
         self.retriever()  # made before the clock runs, as for every other question of this version
         return self.answering().gated(question) if gated else self.answering().local(question)
 
-    def finish(self, question: Question, foreign: Sequence[EvidenceUnit]) -> Answer:
-        """Answer an open question with what other devices gave."""
-        self.retriever()
-        return self.answering().finish(question, foreign)
-
     def take_overview(self, overview: SummaryOverview) -> ImportReport:
         """Keep the vectors of all devices' summaries, which the server knows.
 

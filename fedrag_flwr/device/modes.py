@@ -217,8 +217,6 @@ class DeviceAnswers:
         self, question: Question, given: Sequence[EvidenceUnit], mode: AnswerMode, *, own: bool = False
     ) -> Answer | OpenQuestion:
         """Answer an open question with what other devices gave."""
-        if mode == "gated":
-            return self.device.graph.finish(question, given)
         if mode == "walk":
             return self.device.walks.finish(question, given, own=own)
         # where nobody gave anything, those who know may be back next time
@@ -230,6 +228,8 @@ class DeviceAnswers:
         return answer
 
     def _engine(self, mode: AnswerMode) -> Engine:
+        if mode == "gated":  # it has no memories
+            return self.device.engines.over("none")
         alone = mode == "own-memory" or (mode == "assisted" and not self.device.settings.fedrag.has("memories"))
         return self.device.engines.over("own" if alone else "all")
 

@@ -35,6 +35,7 @@ from fedrag_flwr.records import (
     Evidence,
     EvidenceBatch,
     EvidenceRequest,
+    EvidenceUnit,
     Exchange,
     RetrieveBy,
     ShareRequest,
@@ -44,7 +45,7 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.retrieval.source_router import GROUPS, Centroids, centroids_of
 from fedrag_flwr.sources.open_source import SourceSet
-from fedrag_flwr.text.segment import under_title
+from fedrag_flwr.text.segment import passage_of, under_title
 
 _LOG = logging.getLogger(__name__)
 _FILE = "centroids.npz"
@@ -301,6 +302,8 @@ class DeviceGiving:
             offered = self.evidence_store.offered if by == "nearest" else self.evidence_store.units_of
             sentences = offered(edges, request.vector)
         units = self.evidence_store.around(sentences, pool)
-        return Evidence(
-            request.question_id, keeper.export.release_evidence(units, vector=request.vector, most=budget).items
-        )
+        near: dict[str, list[EvidenceUnit]] = {}
+        for one in sentences:
+            near.setdefault(passage_of(one.id), []).append(one)
+        released = keeper.export.release_evidence(units, vector=request.vector, most=budget, near=near)
+        return Evidence(request.question_id, released.items)

@@ -10,9 +10,8 @@ from fedrag_flwr.answering.judge import judged_over, told
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.knowledge_graph.gate import Gate, GateDecision
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy.vectors import rescored
 from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, OpenQuestion, Question, Vector, because
-from fedrag_flwr.retrieval.base import nearest, shortened, within
+from fedrag_flwr.retrieval.base import shortened, within
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
 from fedrag_flwr.text.options import without_options
 
@@ -80,13 +79,6 @@ class GraphAnswers:
         if decision.at_home:
             return answer
         return OpenQuestion(question.id, vector, (), drafts=(answer,))
-
-    def finish(self, question: Question, foreign: Sequence[EvidenceUnit]) -> Answer:
-        """An answer over home's evidence and others', the nearest first."""
-        start = self.clock()
-        vector, analysis = self._read(question)
-        units = [*self.evidence(vector), *rescored(foreign, vector, self.encoder)]
-        return self._reasoned(question, analysis, nearest(units, self.device), start)
 
     def evidence(self, vector: Vector) -> list[EvidenceUnit]:
         """What home reads for a question's vector, shape (dimension,): the graph's units within the budget of words."""

@@ -173,6 +173,7 @@ class ExportFilter:
         vector: Vector | None = None,
         most: int | None = None,
         least: float = -1.0,
+        near: Mapping[str, Sequence[EvidenceUnit]] = MappingProxyType({}),
     ) -> Released[EvidenceUnit]:
         """Release own evidence: text and title rewritten, ids opaque; what is too long is kept back unread.
 
@@ -191,6 +192,8 @@ class ExportFilter:
             Units that leave at most, the first ones; None: all.
         least
             Score that the first must have for anything to leave.
+        near
+            Scored sentences of a unit, by its id: one that leaves as it is lends the unit its score.
 
         Raises
         ------
@@ -210,11 +213,13 @@ class ExportFilter:
                 withheld[reason] += 1
                 continue
             title, text = bundle.prose
-            score = 0.0 if self.rewrites else float(np.float16(unit.score))
+            kept = max((one.score for one in near.get(unit.id, ()) if clean(one.text) in text), default=-1.0)
+            score = max(kept, 0.0) if self.rewrites else float(np.float16(unit.score))
             released.append(EvidenceUnit(self._hide(unit.id), text, self._device, score, title))
         if self.rewrites:
             told = released if vector is None else rescored(released, vector, self._encoder)
-            released = sorted(told, key=lambda unit: (-unit.score, unit.id))
+            best = [replace(new, score=max(new.score, old.score)) for new, old in zip(told, released, strict=True)]
+            released = sorted(best, key=lambda unit: (-unit.score, unit.id))
         if not released or released[0].score < least:
             released = []
         if not question:  # operators that keep what a question needs have kept all of these

@@ -62,11 +62,13 @@ def read_register(passages: Iterable[Passage]) -> Register:
     """Read the private names and identifiers out of passages, each as a whole.
 
     Names are those that a title, an introduction or a common given name shows; what only the classifier takes for a
-    person is too uncertain to be masked everywhere.
+    person is too uncertain to be masked everywhere. A word that these documents mostly write in lower case ends no name
+    ("Ali Water Treatment"): it would be masked wherever it stands.
     """
     spans: defaultdict[str, dict[Fact, None]] = defaultdict(dict)
     types: defaultdict[str, Counter[str]] = defaultdict(Counter)
     lower: Counter[str] = Counter()
+    certain: list[str] = []
     for passage in passages:
         for fact in passage.facts:
             if fact.type not in _UNTYPED:
@@ -75,21 +77,31 @@ def read_register(passages: Iterable[Passage]) -> Register:
         for word in _WORD.findall(probe(passage.text)):
             lower[word.casefold()] += 1 if word.islower() else -1
         for text in (passage.title, passage.text):
-            for form in find_certain(text):
-                for word in name_tokens(form):
-                    if not is_ordinary(word):
-                        spans[word if is_short(word) else word.casefold()][Fact(form, PERSON, "")] = None
+            certain += find_certain(text)
             folded = probe(clean(text))
             for span in find_identifiers(folded, _TYPES):
                 surface = folded[span.start : span.end]
                 words = _words(surface)
                 for word in {*words[:1], "".join(words)}:
                     spans[word][Fact(surface, span.type, "")] = None
+    common = frozenset(word for word, balance in lower.items() if balance > 0 and not is_short(word))
+    for form in (_without_common(form, common) for form in certain):
+        for word in name_tokens(form):
+            if not is_ordinary(word):
+                spans[word if is_short(word) else word.casefold()][Fact(form, PERSON, "")] = None
     return Register(
         {word: tuple(facts) for word, facts in spans.items()},
         {name: _usual(counts) for name, counts in types.items()},
-        frozenset(word for word, balance in lower.items() if balance > 0 and not is_short(word)),
+        common,
     )
+
+
+def _without_common(name: str, common: frozenset[str]) -> str:
+    """A name without the words behind its first that are common ones."""
+    words = name.split()
+    while len(words) > 1 and words[-1].casefold() in common:
+        words.pop()
+    return " ".join(words)
 
 
 def _usual(counts: Counter[str]) -> str:

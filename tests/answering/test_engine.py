@@ -17,7 +17,6 @@ from fedrag_flwr.answering.engine import Engine, Look, Looks
 from fedrag_flwr.answering.explain import MASKED
 from fedrag_flwr.answering.judge import READ_FEATURES, Judge, shipped_judge
 from fedrag_flwr.answering.logistic import Logistic
-from fedrag_flwr.answering.passages import WHOLE_WORDS
 from fedrag_flwr.answering.prompts import closed_book_prompt, reading_prompt
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import WireError
@@ -37,6 +36,7 @@ from fedrag_flwr.records import (
 from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.base import Pipeline
 from fedrag_flwr.text.options import with_options
+from fedrag_flwr.text.segment import passage_of
 from tests.answering.one_word import OneWord
 from tests.baselines.made_up import Counting
 from tests.strategies.federation import Federation, shared_federation
@@ -434,9 +434,8 @@ def test_help_never_changes_homes_answer_for_a_less_likely_one(
         assert (helped.text, helped.path, helped.evidence) == (home.text, home.path, home.evidence)
     assert helped.path == ("abstained" if not helped.text else helped.path)
     assert (helped.path == "remote") <= any(unit.origin != "people" for unit in helped.evidence)
-    assert helped.cost.llm_calls > home.cost.llm_calls
-    read = sum(len(f"{unit.title} {unit.text}".split()) for unit in helped.evidence)
-    assert read <= WHOLE_WORDS or len(helped.evidence) <= fickle.limits.passages
+    assert helped.cost.llm_calls >= home.cost.llm_calls
+    assert len({(unit.origin, unit.id) for unit in helped.evidence}) <= fickle.limits.passages
 
 
 def test_what_is_likelier_with_help_is_answered_with_it(engine: Engine) -> None:
@@ -453,11 +452,23 @@ def test_what_is_likelier_with_help_is_answered_with_it(engine: Engine) -> None:
     assert answer.decisions[-1].score > answer.decisions[-1].threshold
 
 
-def test_others_pages_without_a_stop_leave_room_for_home(engine: Engine) -> None:
-    pages = ("Jonas Keel crossed the river and " * 700)[:20_000]
-    abroad = [EvidenceUnit(f"{number}", f"By {number}, {pages}", "rivers", 1.0) for number in range(8)]
-    answer = engine.finish(asked("Which river did the sister of Jonas Keel cross with her dogs?"), abroad)
-    assert "people" in {unit.origin for unit in answer.evidence}, answer.explanation
+def test_what_others_gave_is_read_where_it_is_nearer_than_homes(engine: Engine) -> None:
+    """The ranking is of home and others together: claims of nearness count for nothing."""
+    question = asked("Which harbour did the pilot Enno Tamm leave in 1702?")
+    near = EvidenceUnit("0f", "Enno Tamm, a pilot, left the harbour of Sandvik in 1702.", "rivers", -1.0, "Enno Tamm")
+    far = [EvidenceUnit(f"1{n}", f"Bread of kind {n} is baked with rye and salt.", "lakes", 1.0) for n in range(6)]
+    read = saying(engine, "Sandvik").finish(question, [*far, near]).evidence
+    assert ("rivers", "0f") in {(unit.origin, unit.id) for unit in read}
+    assert sum(unit.origin == "lakes" for unit in read) < engine.limits.passages - 1
+
+
+def test_where_home_is_nearer_nothing_is_read_twice(engine: Engine) -> None:
+    question = asked(COMMANDED)
+    far = [EvidenceUnit("1", "Bread is baked with rye and salt.", "lakes", 1.0, "Bread")]
+    calls = saying(replace(engine, limits=replace(engine.limits, passages=1)), "Windhover")
+    answer = calls.finish(question, far)
+    assert answer.cost.llm_calls == 1
+    assert answer.decisions[-1].said == "home's own passages come first"
 
 
 def test_where_the_model_cannot_read_what_others_gave_home_answers_alone(engine: Engine) -> None:
@@ -507,6 +518,16 @@ def test_an_owner_gives_no_more_than_was_asked_for(budget: int, people: EdgeDevi
     edges = tuple(sorted({edge for item in shared for edge in item.hyperedges}))[:64]
     [given] = people.giving.evidence([EvidenceRequest("q", vector, edges, budget)]).evidence
     assert 0 < len(given.units) <= budget
+
+
+def test_passages_are_given_whole_in_the_order_of_their_best_sentences(people: EdgeDevice, encoder: Encoder) -> None:
+    vector = encoder.encode(["Where was the admiral Jonas Keel born?"])[0]
+    sentences = people.evidence_store.offered([], vector)
+    given = people.evidence_store.around(sentences, 3)
+    whole = {one.id: one for one in people.store.passages()}
+    assert [one.text for one in given] == [whole[one.id].text for one in given]
+    assert [one.id for one in given] == list(dict.fromkeys(passage_of(one.id) for one in sentences))[:3]
+    assert [one.score for one in given] == sorted((one.score for one in given), reverse=True)
 
 
 def test_the_owners_of_a_merged_memory_are_asked_with_what_each_named(
@@ -581,4 +602,4 @@ def test_masked_evidence_comes_with_the_nearness_of_its_masked_form(
     assert "Enno Tveit" in own.text
     assert "[PERSON]" in shown.text
     assert own.score > 0.99 > shown.score
-    assert shown.score == pytest.approx(rescored([shown], vector, encoder)[0].score)
+    assert shown.score >= rescored([shown], vector, encoder)[0].score - 1e-6  # or of a sentence that leaves as it is

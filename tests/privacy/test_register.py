@@ -69,3 +69,10 @@ def test_a_text_without_known_words_is_told_nothing(passages: list[Passage]) -> 
     bundle = Bundle(("The sails turn slowly.",))
     assert read_register(passages).tell(bundle) is bundle
     assert Register().tell(bundle) is bundle
+
+
+def test_a_word_that_documents_write_in_lower_case_ends_no_name() -> None:
+    text = "The water is tested daily. Ali Water Treatment keeps the water clean. Write to Maria Lopez about water."
+    spans = read_register([Passage("a#0", "a", "", text, ())]).spans
+    assert "water" not in spans
+    assert {fact.text for fact in spans["lopez"]} == {"Maria Lopez"}
