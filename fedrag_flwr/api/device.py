@@ -23,8 +23,8 @@ from fedrag_flwr.models.base import Heard
 from fedrag_flwr.records import BuildReport, Progress, Question, silent
 from fedrag_flwr.service.answers import given
 from fedrag_flwr.settings import OWN, Settings
+from fedrag_flwr.sources.formats import ENDINGS, JSON_LINES, stem_of
 from fedrag_flwr.sources.open_source import SourceSet
-from fedrag_flwr.sources.readers import JSON_LINES, READERS
 from fedrag_flwr.text.words import question_line
 
 if TYPE_CHECKING:
@@ -159,8 +159,8 @@ class Device:
         for path in paths:
             if not path.is_file():
                 raise SourceError("there is no such file", where=str(path), fix="name a file")
-            if path.suffix.lower() not in _KNOWN:
-                raise SourceError("is of a kind that is not read", where=path.name, fix=f"known: {', '.join(_KNOWN)}")
+            if path.suffix.lower() not in ENDINGS:
+                raise SourceError("is of a kind that is not read", where=path.name, fix=f"known: {', '.join(ENDINGS)}")
             if (folder / path.name).exists() and not replace:
                 raise SourceError("is there already", where=path.name, fix="add it with replace=True")
         for path in paths:
@@ -178,8 +178,8 @@ class Device:
             A document is a line of a file with several, or of a database.
         """
         folder = self._writable()
-        read = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix.lower() in READERS)
-        files = {path.relative_to(folder).with_suffix("").as_posix(): path for path in read}
+        read = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix.lower() in _OWN_FILE)
+        files = {stem_of(path.relative_to(folder).as_posix()): path for path in read}
         known = set(self.edge.store.digests())
         for name in documents:
             if name not in known:
@@ -256,4 +256,4 @@ class Device:
 
 
 _DEFAULTS = Settings().flat()
-_KNOWN = (*READERS, JSON_LINES)
+_OWN_FILE = frozenset(ENDINGS) - {JSON_LINES}  # of one document

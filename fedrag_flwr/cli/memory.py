@@ -55,7 +55,7 @@ EmptyFlag = Annotated[
 
 @with_errors
 def build(
-    folder: Annotated[Path | None, typer.Argument(help="The documents: .txt, .md, .jsonl, .html, .pdf.")] = None,
+    folder: Annotated[Path | None, typer.Argument(help="The documents: text, office files, PDF, sheets, mail.")] = None,
     sources: Annotated[
         list[str] | None,
         typer.Option("--source", metavar="URL_OR_FILE", help="A database, a graph or a mapping file; repeatable."),
@@ -66,6 +66,7 @@ def build(
         bool, typer.Option("--rebuild", help="Forget the old memory first; waiting questions and answers stay.")
     ] = False,
     empty: EmptyFlag = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Name the files that were skipped.")] = False,
     changes: SetOption = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -90,7 +91,7 @@ def build(
     if as_json:
         print_json(report)
     else:
-        show_report(report)
+        show_report(report, verbose=verbose)
 
 
 @inspect.command("items")
@@ -310,8 +311,8 @@ _WHY = {  # why a question and its answer became no memory, as people are told i
 }
 
 
-def show_report(report: BuildReport) -> None:
-    """Print what a build brought and cost."""
+def show_report(report: BuildReport, *, verbose: bool = False) -> None:
+    """Print what a build brought and cost; `verbose` names the files that were skipped."""
     from fedrag_flwr.records import NO_MEMORY
 
     table = Table("what", "count")
@@ -325,16 +326,28 @@ def show_report(report: BuildReport) -> None:
         out.print(f"{count:>6,}  {reason}", highlight=False, markup=False)
     if report.graph:
         out.print("graph: " + ", ".join(report.graph))
-    without = []
-    for failure in report.failed:
-        name, _, reason = failure.rpartition(": ")
-        if reason == NO_MEMORY:
-            without.append(name)
-        else:
-            err.print(f"[yellow]not read:[/] {escape(failure)}")
+    barren = f": {NO_MEMORY}"
+    without = [told.removesuffix(barren) for told in report.failed if told.endswith(barren)]
+    unread = [told for told in report.failed if not told.endswith(barren)]
+    _show_files(report, len(unread))
+    for failure in unread:
+        err.print(f"[yellow]not read:[/] {escape(failure)}")
+    for name in report.skipped if verbose else ():
+        err.print(f"[dim]skipped:[/] {escape(name)}", highlight=False)
     if without:
         named = ", ".join(without) if len(without) <= _MOST_NAMED else f"{len(without):,} documents, which are searched"
         err.print(f"[yellow]{NO_MEMORY}:[/] {escape(named)}", soft_wrap=True)
+
+
+def _show_files(report: BuildReport, failed: int) -> None:
+    """Account for the files of the folder: read, failed and skipped, with the reasons."""
+    skips = [told.rpartition("=") for told in report.skip_counts]
+    if not report.files and not skips:  # no folder is among the sources
+        return
+    reasons = ", ".join(f"{count} {reason}" for reason, _, count in skips)
+    skipped = sum(int(count) for _, _, count in skips)
+    told = f"files: {report.files:,} read, {failed:,} not readable, {skipped:,} skipped"
+    out.print(f"{told} ({reasons})" if reasons else told, highlight=False, markup=False)
 
 
 _MOST_NAMED = 3  # documents without a memory; `--json` names all

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
@@ -351,6 +352,7 @@ class Builder:
 
     def _report(self, reading: Reading, changed: _Difference, plan: BuildPlan, made: _Made, cost: Cost) -> BuildReport:
         counts = self.store.counts()
+        skips = Counter(one.reason for one in reading.skipped)
         failed = [
             # whoever hides the name takes what stands before the last colon for it
             *(f"{failure.name}: {failure.reason.replace(': ', ' ')}" for failure in reading.failures),
@@ -376,6 +378,9 @@ class Builder:
             cost=cost,
             peak_rss_mb=peak_rss_mb(),
             state=self.store.state(),
+            files=reading.files,
+            skip_counts=tuple(f"{reason}={count}" for reason, count in sorted(skips.items())),
+            skipped=tuple(f"{one.name}: {one.reason}" for one in reading.skipped),
         )
 
 

@@ -68,13 +68,16 @@ class Releases:
         return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
 
     def report(self, report: BuildReport) -> BuildReport:
-        """A build's report as it may leave: failed documents under opaque ids, and no more than a message holds."""
+        """A build's report as it may leave: failed documents under opaque ids, of files that were skipped the counts
+        alone, and no more than a message holds.
+        """
         failed = [failure.rpartition(": ") for failure in report.failed[:_MOST_FAILED]]
         self.hide.prepare([name for name, _, _ in failed])
         return replace(
             report,
             failed=tuple(f"{self.hide(name)}: {reason}" for name, _, reason in failed),
             loss=report.loss[:_MOST_LOSS],
+            skipped=(),
         )
 
     def batch(

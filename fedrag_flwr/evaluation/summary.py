@@ -24,8 +24,8 @@ class DeviceSummary:
 
     Seconds, calls and tokens are summed over the device's builds in this run; counts are those after the last one.
     `tokens_per_kilotoken` is generated tokens per 1,000 corpus tokens; `failed` and `orphans` are numbers of documents
-    and units, and `failures` has those by reason; `graph` tells the size and modularity of a knowledge graph, where
-    there is one.
+    and units, and `failures` has those by reason; `skipped` counts files that are not to be read, by reason; `graph`
+    tells the size and modularity of a knowledge graph, where there is one.
     """
 
     build_seconds: Amount = 0.0
@@ -45,6 +45,7 @@ class DeviceSummary:
     replayed: bool = False
     rejects: tuple[str, ...] = ()
     graph: tuple[str, ...] = ()
+    skipped: Mapping[str, Number] = field(default_factory=dict)
     acc: Mapping[str, Share] = field(default_factory=dict)
 
 
@@ -137,4 +138,5 @@ def _built(reports: Sequence[BuildReport]) -> DeviceSummary:
         replayed=any(report.cost.replayed for report in reports),
         rejects=last.rejects,
         graph=last.graph,
+        skipped={reason: int(count) for reason, _, count in (told.rpartition("=") for told in last.skip_counts)},
     )

@@ -90,7 +90,11 @@ NO_MEMORY = "no memory"  # what a report says of a document that is searched, an
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """What a build did and what it cost; failed documents are named by opaque id, never by text."""
+    """What a build did and what it cost; failed documents are named by opaque id, never by text.
+
+    `files` counts the files that were read, `skip_counts` those that are not to be, by reason; `skipped` names these
+    ("name: reason") and stays on the device.
+    """
 
     device: Name
     version: Count
@@ -113,6 +117,9 @@ class BuildReport:
     graph: Annotated[
         tuple[Name, ...], Bound(items=8)
     ] = ()  # "communities=count", "modularity=share", where there is one
+    files: Count = 0
+    skip_counts: Annotated[tuple[Name, ...], Bound(items=32)] = ()  # "reason=count"
+    skipped: Annotated[tuple[Line, ...], Bound(items=0)] = ()
 
 
 @dataclass(frozen=True, slots=True)

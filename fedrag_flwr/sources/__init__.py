@@ -1,6 +1,15 @@
 """Documents in: folders of files, benchmark files and their partition over devices."""
 
-from fedrag_flwr.sources.base import Failure, Reading, SearchableSource, Source, SourceHit, digest_of, make_document
+from fedrag_flwr.sources.base import (
+    Failure,
+    Reading,
+    SearchableSource,
+    Skipped,
+    Source,
+    SourceHit,
+    digest_of,
+    make_document,
+)
 from fedrag_flwr.sources.benchmark import Benchmark, data_root, read_multihop
 from fedrag_flwr.sources.folder import FolderSource
 from fedrag_flwr.sources.partition import Partition, device_name, partition_documents, write_partition
@@ -12,6 +21,7 @@ __all__ = [
     "Partition",
     "Reading",
     "SearchableSource",
+    "Skipped",
     "Source",
     "SourceHit",
     "data_root",

@@ -28,16 +28,26 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file or folder that is not to be read: its name, which stays on the device, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """What one pass over a source gave.
 
-    `skipped` counts files of kinds that no reader knows; `empty` names sources that hold nothing and may.
+    `skipped` has the files that are not to be read, and `files` counts those that were; `empty` names sources that hold
+    nothing and may.
     """
 
     documents: tuple[Document, ...]
     failures: tuple[Failure, ...]
-    skipped: int = 0
+    skipped: tuple[Skipped, ...] = ()
     empty: tuple[str, ...] = ()
+    files: int = 0
 
 
 MEANT_EMPTY = "or, if it is meant to hold nothing, build once with --empty"

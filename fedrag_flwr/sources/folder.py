@@ -7,13 +7,17 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from fedrag_flwr.errors import DocumentError, EmptySourceError, FedragError, SourceError
 from fedrag_flwr.records import Document
-from fedrag_flwr.sources.base import MEANT_EMPTY, Failure, Reading, make_document
-from fedrag_flwr.sources.readers import JSON_LINES, READERS, read_json_lines
+from fedrag_flwr.sources.base import MEANT_EMPTY, Failure, Reading, Skipped, make_document
+from fedrag_flwr.sources.conversion import Converter
+from fedrag_flwr.sources.formats import ENDINGS, FOREIGN, JSON_LINES, READERS, stem_of, why_unread
+from fedrag_flwr.sources.readers import read_json_lines
 from fedrag_flwr.text.words import normalise_line
 
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
@@ -50,15 +54,16 @@ def mode_of(path: Path, kind: type[FedragError] = SourceError) -> int:
 
 
 MAX_BYTES = 20 * 2**20
-_KNOWN = frozenset({JSON_LINES, *READERS})
+MAPPING_FILES = "*.source.toml"  # beside a folder's texts; each is a source of its own
+_KNOWN = frozenset(ENDINGS)
 
 
 class FolderSource:
-    """Text, Markdown, HTML, PDF and JSON-lines files under a folder, in sorted order.
+    """The files under a folder whose endings `formats` knows, in sorted order.
 
-    A document's id is its path below the folder without the suffix; in JSON lines it is the line's ``id``, else path
-    and line number. A title is one that the document states, never the file's name: that may name a patient, and titles
-    may leave. Hidden files are passed over, and links that leave the folder are not followed.
+    A document's id is its path below the folder (`stem_of`); in JSON lines it is the line's ``id``, else path and line
+    number. A title is one that the document states, never the file's name: that may name a patient, and titles may
+    leave. Each file is read, skipped or failed: hidden ones are skipped, and links that leave the folder.
 
     Parameters
     ----------
@@ -66,11 +71,16 @@ class FolderSource:
         The folder.
     max_bytes
         Largest file that is read, in bytes.
+    converter
+        Makes what reads foreign formats; anew for each reading, as it holds a process.
     """
 
-    def __init__(self, path: str | Path, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(
+        self, path: str | Path, max_bytes: int = MAX_BYTES, converter: Callable[[], Converter] = Converter
+    ) -> None:
         self.path = Path(path)
         self.max_bytes = max_bytes
+        self._converter = converter
 
     @property
     def id(self) -> str:
@@ -111,18 +121,19 @@ class FolderSource:
             )
         documents: dict[str, Document] = {}
         failures: list[Failure] = []
-        skipped = 0
-        for file in self._files(failures):
-            if file.suffix.lower() not in _KNOWN:
-                skipped += 1
-                continue
-            for name, outcome in self._read_file(file):
-                if isinstance(outcome, Failure):
-                    failures.append(outcome)
-                elif outcome.id in documents:
-                    failures.append(Failure(name, "another document has the same id (rename one of them)"))
-                else:
-                    documents[outcome.id] = outcome
+        skipped: list[Skipped] = []
+        files = 0
+        with closing(self._converter()) as converter:  # its process starts with the first file that needs it
+            for file in self._files(skipped):
+                before = len(documents)
+                for name, outcome in self._read_file(file, converter):
+                    if isinstance(outcome, Failure):
+                        failures.append(outcome)
+                    elif outcome.id in documents:
+                        failures.append(Failure(name, "another document has the same id (rename one of them)"))
+                    else:
+                        documents[outcome.id] = outcome
+                files += len(documents) > before
         if not documents:
             raise EmptySourceError(
                 _why_empty(failures, skipped),
@@ -130,25 +141,31 @@ class FolderSource:
                 fix="put readable files into it" + (f", {MEANT_EMPTY}" if not failures else ""),
                 bare=not failures,
             )
-        return Reading(tuple(documents.values()), tuple(failures), skipped)
+        return Reading(tuple(documents.values()), tuple(failures), tuple(skipped), files=files)
 
     def may_hold_texts(self) -> bool:
         """Say whether there are files to read; a folder that cannot be listed may have some, and `read` tells of it."""
         try:
-            return any(file.suffix.lower() in _KNOWN for file in self._listed())
+            return any(file.suffix.lower() in _KNOWN for file in self._listed([]))
         except SourceError:
             return True
 
-    def _files(self, failures: list[Failure]) -> Iterator[Path]:
-        """List the regular files inside the folder, in sorted order."""
+    def _files(self, skipped: list[Skipped]) -> Iterator[Path]:
+        """List the files to be read, in sorted order, and tell of those that are not."""
         root = self.path.resolve()
-        for file in sorted(self._listed(), key=lambda path: path.relative_to(self.path).parts):
+        for file in sorted(self._listed(skipped), key=lambda path: path.relative_to(self.path).parts):
             if _leaves(file, root):
-                failures.append(Failure(self._name(file), "a link that leaves the folder is not followed"))
-            elif not os.path.isdir(file):  # what may not be looked at fails when it is opened
-                yield file
+                skipped.append(Skipped(self._name(file), "a link that leaves the folder"))
+            elif os.path.isdir(file):
+                skipped.append(Skipped(self._name(file), "a link to a folder inside this one"))
+            elif fnmatchcase(file.name, MAPPING_FILES):
+                skipped.append(Skipped(self._name(file), "a mapping file, which is a source of its own"))
+            elif file.suffix.lower() not in _KNOWN:
+                skipped.append(Skipped(self._name(file), why_unread(file.suffix.lower())))
+            else:
+                yield file  # what may not be looked at fails when it is opened
 
-    def _listed(self) -> Iterator[Path]:
+    def _listed(self, skipped: list[Skipped]) -> Iterator[Path]:
         """List the files inside the folder and its links, without hidden ones."""
 
         def refused(error: OSError) -> NoReturn:
@@ -160,6 +177,8 @@ class FolderSource:
             )
 
         for place, folders, files in os.walk(self.path, onerror=refused):
+            hidden = sorted(name for name in (*folders, *files) if name.startswith("."))
+            skipped += (Skipped(self._name(Path(place) / name), "hidden") for name in hidden)
             folders[:] = [name for name in folders if not name.startswith(".")]
             links = [name for name in folders if os.path.islink(os.path.join(place, name))]
             yield from (Path(place) / name for name in [*files, *links] if not name.startswith("."))
@@ -167,18 +186,16 @@ class FolderSource:
     def _name(self, file: Path) -> str:
         return _safe(file.relative_to(self.path).as_posix())
 
-    def _read_file(self, file: Path) -> Iterator[tuple[str, Document | Failure]]:
+    def _read_file(self, file: Path, converter: Converter) -> Iterator[tuple[str, Document | Failure]]:
         """Yield (name, document or failure) for each document of a file."""
         name = self._name(file)
-        stem = _safe(file.relative_to(self.path).with_suffix("").as_posix())
+        stem = stem_of(name)
         try:
             raw = self._bytes(file)
             if file.suffix.lower() != JSON_LINES:
-                title, text = _parsed(file.suffix.lower(), raw)
-                yield (
-                    name,
-                    _document(name, stem, "" if title.strip() == file.stem and title not in text else title, text),
-                )
+                title, text = _parsed(name, file.suffix.lower(), raw, converter)
+                named_after_file = title.strip() == file.stem and title not in text
+                yield name, _document(name, stem, "" if named_after_file else title, text)
                 return
         except DocumentError as error:
             if file.suffix.lower() == JSON_LINES:  # which documents it holds is not known
@@ -219,7 +236,9 @@ def _safe(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode()
 
 
-def _parsed(suffix: str, raw: bytes) -> tuple[str, str]:
+def _parsed(name: str, suffix: str, raw: bytes, converter: Converter) -> tuple[str, str]:
+    if suffix in FOREIGN:
+        return converter.read(name, suffix, raw)
     try:
         return READERS[suffix](raw)
     except DocumentError:
@@ -240,11 +259,11 @@ def _failure(name: str, error: DocumentError, document_id: str = "", guessed: bo
     return Failure(name, error.what + (f" ({error.fix})" if error.fix else ""), document_id, guessed)
 
 
-def _why_empty(failures: list[Failure], skipped: int) -> str:
+def _why_empty(failures: list[Failure], skipped: list[Skipped]) -> str:
     if not failures and not skipped:
         return "the folder holds no files"
     first = f", the first: {failures[0].reason}" if failures else ""
-    return f"no file could be read: {len(failures)} failed and {skipped} are of another kind{first}"
+    return f"no file could be read: {len(failures)} failed and {len(skipped)} are not read{first}"
 
 
 def _first(folder: str, failures: list[Failure]) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from itertools import zip_longest
 from typing import TYPE_CHECKING
+
+from fedrag_flwr.sources.tables import told_row
 
 if TYPE_CHECKING:
     from markdown_it.rules_inline import StateInline
@@ -123,10 +124,9 @@ class _Page:
 
     def _row(self) -> None:
         cells, self._cells = self._cells or [], None
-        pairs = zip_longest(self._heads, cells, fillvalue="")
-        told = [f"{head}: {cell}" if head else cell for head, cell in pairs if cell]
+        told = told_row(self._heads, cells)
         self._rows += bool(told)
-        self._put("; ".join(told))
+        self._put(told)
 
 
 def _words(tokens: Sequence[Token]) -> str:

@@ -19,7 +19,7 @@ from fedrag_flwr.models import LateInteractionReranker, TokenEncoder
 from fedrag_flwr.models.base import TextEncoder
 from fedrag_flwr.retrieval.base import ranked
 from fedrag_flwr.sources.base import MEANT_EMPTY, Reading, SearchableSource, SourceHit
-from fedrag_flwr.sources.folder import FolderSource, looked_at, mode_of
+from fedrag_flwr.sources.folder import MAPPING_FILES, FolderSource, looked_at, mode_of
 from fedrag_flwr.sources.graph import GraphMapping, GraphSource
 from fedrag_flwr.sources.graph import propose_mapping as propose_graph
 from fedrag_flwr.sources.mapping import expand_url, parse_mapping, table_of, without_password
@@ -30,7 +30,6 @@ from fedrag_flwr.sources.text_search import TextSearch
 from fedrag_flwr.text.base import Pipeline
 
 _FOLDERS = 64  # whose texts a process holds, with their vectors
-MAPPING_FILES = "*.source.toml"
 _SQL = ("sqlite", "mariadb", "mysql", "postgresql")
 _GRAPHS = ("ladybug", "neo4j", "bolt")
 _FILES = {".db": "sqlite", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".lbug": "ladybug"}
@@ -245,8 +244,13 @@ class SourceSet:
         if len(documents) < sum(len(reading.documents) for reading in readings):
             raise SourceError("two sources have documents of one id", fix="give each mapping file a name of its own")
         failures = tuple(failure for reading in readings for failure in reading.failures)
-        skipped, empty = sum(reading.skipped for reading in readings), [i for r in readings for i in r.empty]
-        return Reading(tuple(documents.values()), failures, skipped, tuple(empty))
+        return Reading(
+            tuple(documents.values()),
+            failures,
+            tuple(one for reading in readings for one in reading.skipped),
+            tuple(name for reading in readings for name in reading.empty),
+            sum(reading.files for reading in readings),
+        )
 
     def search(self, question: str, k: int) -> tuple[SourceHit, ...]:
         """Search all sources, and order what they find by the reranker: their own scores have different units.

@@ -158,7 +158,12 @@ def test_sorted_hidden_and_other_files(tmp_path: Path) -> None:
         _write(tmp_path, name, b"Text.")
     reading = FolderSource(tmp_path).read()
     assert [document.id for document in reading.documents] == ["a/z", "a", "b"]
-    assert reading.skipped == 1
+    assert [(one.name, one.reason) for one in reading.skipped] == [
+        (".git", "hidden"),
+        (".hidden.txt", "hidden"),
+        ("image.png", "a picture, whose text is not recognised"),
+    ]
+    assert reading.files == 3
 
 
 def test_links_that_leave_are_not_followed(tmp_path: Path) -> None:
@@ -171,7 +176,12 @@ def test_links_that_leave_are_not_followed(tmp_path: Path) -> None:
     (inside / "dangling.txt").symlink_to(inside / "gone.txt")
     reading = FolderSource(inside).read()
     assert [document.text for document in reading.documents] == ["Fine."]
-    assert {failure.name for failure in reading.failures} == {"file.txt", "folder", "dangling.txt"}
+    assert {one.name: one.reason for one in reading.skipped} == {
+        "file.txt": "a link that leaves the folder",
+        "folder": "a link that leaves the folder",
+        "loop": "a link to a folder inside this one",
+    }
+    assert [failure.name for failure in reading.failures] == ["dangling.txt"]
 
 
 def test_links_in_a_circle_fail_alone(tmp_path: Path) -> None:

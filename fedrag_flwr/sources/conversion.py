@@ -1,0 +1,72 @@
+"""Readers that may crash, hang or take all memory, in one process that is used for all files of a folder."""
+
+from __future__ import annotations
+
+import logging
+
+from fedrag_flwr.errors import DocumentError, ProcessError
+from fedrag_flwr.processes import Child
+
+SECONDS = 60.0
+MOST_TEXT = 32 * 2**20  # bytes of one document's text
+MEMORY = 3 * 2**30  # bytes of address space
+_AROUND = 2**16  # bytes of a reply beside the text: the title, an error, warnings
+_WORKER = "fedrag_flwr.sources.conversion_worker"
+_LOG = logging.getLogger(__name__)
+
+
+class Converter:
+    """Reads files in a process of its own, which starts with the first one and again after a crash.
+
+    Parameters
+    ----------
+    seconds
+        That one file may take.
+    memory
+        Bytes of address space that the process may take.
+    most_text
+        Most bytes of text that one file may give.
+    worker
+        The module that reads.
+    """
+
+    def __init__(
+        self, seconds: float = SECONDS, memory: int = MEMORY, most_text: int = MOST_TEXT, worker: str = _WORKER
+    ) -> None:
+        self._child = Child(worker, [str(memory), str(most_text)], seconds, most_text + _AROUND)
+
+    @property
+    def starts(self) -> int:
+        """How often the process was started."""
+        return self._child.starts
+
+    def read(self, name: str, suffix: str, raw: bytes) -> tuple[str, str]:
+        """Give a file's title and text.
+
+        Parameters
+        ----------
+        name
+            What a library's warnings are logged under.
+        suffix
+            The file's ending.
+        raw
+            Its bytes.
+
+        Raises
+        ------
+        DocumentError
+            The file cannot be read, or reading it crashed or took too long; the next one is read all the same.
+        """
+        try:
+            error, fix, title, text, *warnings = self._child.call([suffix.encode(), raw])
+        except ProcessError:
+            raise DocumentError("reading it crashed, or took too long", fix="export it again, or split it") from None
+        for warning in warnings:
+            _LOG.warning("%s: %s", name, warning.decode("utf-8", "replace"))
+        if error:
+            raise DocumentError(error.decode("utf-8", "replace"), fix=fix.decode("utf-8", "replace"))
+        return title.decode(), text.decode()
+
+    def close(self) -> None:
+        """End the process."""
+        self._child.close()

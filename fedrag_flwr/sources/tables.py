@@ -1,0 +1,63 @@
+"""Tables as text: each row is a paragraph, each cell stands behind its column's head."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import zip_longest
+
+_MOST_HEAD = 60  # characters; what is longer is text
+_LONGEST = 200  # of a head that is marked as one: it is told again in each row
+_VALUE = re.compile(r"[^\w]*\d[\d.,:/\s%°–−-]*\w{0,3}\W*|\d{4}-\d\d.*|true|false|yes|no", re.IGNORECASE)
+_YEAR = re.compile(r"(?:19|20)\d\d")  # the one number that heads columns
+
+
+def told_row(heads: Sequence[str], cells: Sequence[str]) -> str:
+    """One row: each cell behind its column's head, parted by semicolons; empty cells are left out."""
+    pairs = zip_longest(heads, cells, fillvalue="")
+    return "; ".join(f"{head.rstrip(':')[:_LONGEST]}: {cell}" if head else cell for head, cell in pairs if cell)
+
+
+def table_text(rows: Sequence[Sequence[str]], *, headed: bool = False) -> str:
+    """A table without marks for its heads: its first row heads the columns if it looks like that.
+
+    Empty rows and columns are left out. A row of one cell above the others tells what the table is of.
+
+    Parameters
+    ----------
+    rows
+        The cells.
+    headed
+        Whether any first row of short texts counts as heads, as in a sheet; else two columns may be names with values,
+        unless nothing but numbers stands below a head.
+    """
+    filled = [[" ".join(cell.split()) for cell in row] for row in rows]
+    filled = [row for row in filled if any(row)]
+    used = sorted({place for row in filled for place, cell in enumerate(row) if cell})
+    filled = [[row[place] if place < len(row) else "" for place in used] for row in filled]
+    told = []
+    while len(used) > 1 and len(filled) > 1 and sum(map(bool, filled[0])) == 1:
+        told.append("".join(filled.pop(0)))
+    heads = filled.pop(0) if heads_columns(filled, headed=headed) else []
+    return "\n\n".join((*told, *(told_row(heads, row) for row in filled))) or told_row((), heads)
+
+
+def heads_columns(rows: Sequence[Sequence[str]], *, headed: bool = False) -> bool:
+    """Say whether the first of a table's rows heads its columns; `headed` as for `table_text`."""
+    if len(rows) < 2:
+        return False
+    first, *below = rows
+    named = first[1:] if not first[0] and len(first) > 1 else first  # the corner of a table is often empty
+    if not all(0 < len(cell) <= _MOST_HEAD for cell in named) or len({cell.casefold() for cell in named}) < len(named):
+        return False
+    if any(_VALUE.fullmatch(cell) and not (place and _YEAR.fullmatch(cell)) for place, cell in enumerate(first)):
+        return False
+    if headed or (len(first) > 2 and len(below) > 1):
+        return True
+    return any(_differs(place, below) for place in range(len(first)))
+
+
+def _differs(place: int, below: Sequence[Sequence[str]]) -> bool:
+    """Whether a column holds nothing but values, as numbers and dates, below a first cell that is none."""
+    cells = [row[place] for row in below if place < len(row) and row[place]]
+    return len(cells) > 1 and all(map(_VALUE.fullmatch, cells))
