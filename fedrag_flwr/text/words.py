@@ -31,14 +31,26 @@ def plain_breaks(text: str) -> str:
     return _LINE_BREAKS.sub("\n", text)
 
 
+_POWER = re.compile(r"(?<=\d)[⁺⁻]?[⁰¹²³⁴-⁹]+")
+_FRACTION = re.compile(r"(\d?)([¼-¾⅐-⅞↉])")
+
+
+def _plain_numbers(text: str) -> str:
+    """Powers and fractions in plain characters, with the value that they have: NFKC alone makes 10⁶ 106, and 2½ 21⁄2."""
+    text = _POWER.sub(lambda found: "^" + unicodedata.normalize("NFKC", found[0]).replace("−", "-"), text)
+    text = _FRACTION.sub(lambda found: f"{found[1]} " * bool(found[1]) + unicodedata.normalize("NFKC", found[2]), text)
+    return re.sub(r"(?<=\d)⁄(?=\d)", "/", text)
+
+
 def normalise_text(text: str) -> str:
     """Bring a text to NFKC without format characters, tabs or odd spaces; line breaks become ``\\n`` and are kept.
 
     A zero-width space or a full-width digit defeats recognisers and exact matching, so it goes before anything else.
+    Powers and fractions keep their value: 10⁶ is 10^6, and 2½ is 2 1/2.
     """
     text = plain_breaks(text).replace("\t", " ")
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
+        text = unicodedata.normalize("NFKC", _plain_numbers(text))
     kept = text
     if not text.replace("\n", "").isprintable():  # what is dropped is not, and few texts hold any
         kept = "".join(char for char in text if char == "\n" or unicodedata.category(char) not in _DROPPED)
