@@ -76,7 +76,7 @@ def read_ipynb(raw: bytes) -> tuple[str, str]:
             title = title or heading
         told.append(source)
         told += [_output(one) for one in cell.get("outputs", ())]
-    return title, "\n\n".join(part for part in told if part.strip())
+    return title, "\n\n".join(part.strip("\n") for part in told if part.strip())
 
 
 def _output(output: Mapping[str, Any]) -> str:

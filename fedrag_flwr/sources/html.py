@@ -38,7 +38,7 @@ def html_text(html: str) -> tuple[str, str]:
     title = named.get_text(" ", strip=True) if named else ""
     text = re.sub(r"\n[ \n]*\n", "\n\n", _Page().text_of(soup))
     text = re.sub(r"^([ \t]*- )\s*\n", r"\1", text, flags=re.MULTILINE)
-    return title, re.sub(r"(\n\s*- [^\n]*)\n[ \n]*(?=\n\s*- )", r"\1", text)
+    return title, re.sub(r"(\n\s*- [^\n]*)\n[ \n]*(?=\n\s*- )", r"\1", text).strip()
 
 
 class _End(NamedTuple):

@@ -68,11 +68,11 @@ def _told(message: EmailMessage, attached: Attached, depth: int = 0) -> Iterator
             continue
         name = part.get_filename("")
         content = part.get_payload(decode=True)
-        if isinstance(content, bytes) and (text := attached(PurePosixPath(name).suffix.lower(), content)):
+        if isinstance(content, bytes) and (text := attached(PurePosixPath(name).suffix.lower(), content).strip()):
             yield f"Attachment {name}:"
             yield text
 
 
 def _text(body: MIMEPart) -> str:
-    text = str(body.get_content())
+    text = str(body.get_content()).strip()
     return html_text(text)[1] if body.get_content_subtype() == "html" else text

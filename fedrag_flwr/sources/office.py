@@ -107,7 +107,7 @@ def read_epub(raw: bytes) -> tuple[str, str]:
         chapters = dict.fromkeys(files[one.get("idref")] for one in package if _local(one) == "itemref")
         folder = posixpath.dirname(package_name)
         pages = [book.read(posixpath.normpath(posixpath.join(folder, unquote(href)))) for href in chapters]
-    texts = [html_text(page.decode("utf-8", "replace"))[1].strip() for page in pages]
+    texts = [html_text(page.decode("utf-8", "replace"))[1] for page in pages]
     if not any(texts):
         raise DocumentError("the e-book holds no text", fix="export it again")
     return title.strip(), "\n\n".join(filter(None, texts))

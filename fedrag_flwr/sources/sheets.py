@@ -15,7 +15,7 @@ from fedrag_flwr.sources.tables import table_text
 
 _DELIMITERS = ",;\t|"
 _SAMPLE = 50  # rows by which the delimiter is told
-_LOCALE = re.compile(r"\[\$-[^\]]*\]|\\.|_.")  # of an Excel number format: what shows no sign of money
+_LOCALE = re.compile(r"\[\$([^\]-]*)[^\]]*\]")  # in an Excel number format: a sign of money, if any, and a country
 _MONEY = re.compile(r"[£$€¥₹]")
 
 
@@ -97,7 +97,7 @@ def _cell(value: object, shown: str = "General") -> str:
         return value.isoformat("minutes")
     if isinstance(value, str):
         return "" if re.fullmatch(r"#(?:[A-Z]+[/0]?[A-Z0]*[!?]?)", value) else value  # what a broken formula gives
-    return _number(value, _LOCALE.sub("", shown))
+    return _number(value, _LOCALE.sub(r"\1", shown))
 
 
 def _number(value: object, shown: str) -> str:
