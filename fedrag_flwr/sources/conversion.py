@@ -10,6 +10,7 @@ from fedrag_flwr.processes import Child
 SECONDS = 60.0
 MOST_TEXT = 32 * 2**20  # bytes of one document's text
 MEMORY = 3 * 2**30  # bytes of address space
+TOO_LARGE = "it takes too much memory"
 _AROUND = 2**16  # bytes of a reply beside the text: the title, an error, warnings
 _WORKER = "fedrag_flwr.sources.conversion_worker"
 _LOG = logging.getLogger(__name__)
@@ -63,6 +64,8 @@ class Converter:
             raise DocumentError("reading it crashed, or took too long", fix="export it again, or split it") from None
         for warning in warnings:
             _LOG.warning("%s: %s", name, warning.decode("utf-8", "replace"))
+        if error == TOO_LARGE.encode():  # what is left of it may not suffice for the next one
+            self._child.close()
         if error:
             raise DocumentError(error.decode("utf-8", "replace"), fix=fix.decode("utf-8", "replace"))
         return title.decode(), text.decode()

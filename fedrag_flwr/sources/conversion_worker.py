@@ -8,6 +8,7 @@ import sys
 
 from fedrag_flwr.errors import DocumentError
 from fedrag_flwr.processes import private_streams, read_frames, write_frames
+from fedrag_flwr.sources.conversion import TOO_LARGE
 from fedrag_flwr.sources.formats import FOREIGN
 
 _MOST_BYTES = 2**30  # of a request
@@ -38,7 +39,7 @@ def reply_to(suffix: str, raw: bytes, most_text: int) -> list[bytes]:
     except DocumentError as told:
         error, fix = told.what, told.fix
     except MemoryError:
-        error, fix = "it takes too much memory", "split it"
+        error, fix = TOO_LARGE, "split it"
     except Exception as told:  # foreign bytes make parsers raise kinds beyond their own
         error, fix = f"it cannot be read ({type(told).__name__})", "export it again"
     found = text.encode("utf-8", "replace")

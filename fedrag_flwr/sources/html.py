@@ -176,12 +176,14 @@ class _Table:
     def text(self) -> str:
         """The caption, then each row behind the heads of its columns."""
         rows = [row for row in _grid(self._rows) if any(cell.text for cell in row)]
+        told = [caption.text for caption in self._captions]
+        while len(rows) > 1 and _is_title(rows[0]):
+            told.append(rows.pop(0)[0].text)
         heads: list[str] = []
-        while rows and _is_head(rows[0]) and (len(rows) > 1 or not heads):
+        while rows and _is_head(rows[0]) and not (heads and (len(rows) == 1 or _is_title(rows[0]))):
             heads = _joined(heads, [cell.text for cell in rows.pop(0)])
         if not heads and len(rows) > 1 and _stands_out(rows):
             heads = [cell.text for cell in rows.pop(0)]
-        told = [caption.text for caption in self._captions]
         told += [_row_text(heads, row) for row in rows] or [told_row((), heads)]
         return "\n\n".join(filter(None, told))
 
@@ -215,6 +217,11 @@ def _is_head(row: list[_Cell]) -> bool:
     return all(cell.name == "th" or not cell.text for cell in row)
 
 
+def _is_title(row: list[_Cell]) -> bool:
+    """Whether one head goes over all columns: it tells what the rows below are of."""
+    return _is_head(row) and len(row) > 1 and len({cell.text for cell in row}) == 1
+
+
 def _joined(above: list[str], below: list[str]) -> list[str]:
     """Heads of two rows as one."""
     wide = max(len(above), len(below))
@@ -235,7 +242,4 @@ def _row_text(heads: list[str], row: list[_Cell]) -> str:
     cells = [cell.text for cell in row]
     if not heads and row[0].name == "th" and len(set(filter(None, cells))) > 1:  # a row with a head of its own
         return told_row((), (told_row((cells[0],), (told_row((), cells[1:]),)),))
-    if _is_head(row):  # tells what the rows below are of
-        cells = list(dict.fromkeys(cells))
-        return told_row((), cells)
-    return told_row(heads, cells)
+    return told_row((), list(dict.fromkeys(cells))) if _is_head(row) else told_row(heads, cells)

@@ -36,7 +36,7 @@ _FRACTION = re.compile(r"(\d?)([¼-¾⅐-⅞↉])")
 
 
 def _plain_numbers(text: str) -> str:
-    """Powers and fractions in plain characters, with the value that they have: NFKC alone makes 10⁶ 106, and 2½ 21⁄2."""
+    """Powers and fractions in plain characters, with their value: NFKC alone makes 10⁶ 106, and 2½ 21⁄2."""
     text = _POWER.sub(lambda found: "^" + unicodedata.normalize("NFKC", found[0]).replace("−", "-"), text)
     text = _FRACTION.sub(lambda found: f"{found[1]} " * bool(found[1]) + unicodedata.normalize("NFKC", found[2]), text)
     return re.sub(r"(?<=\d)⁄(?=\d)", "/", text)

@@ -8,6 +8,10 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from email.message import EmailMessage
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import odfdo
 
 Rows = Sequence[Sequence[object]]
 STAFF: Rows = (("Role", "Ext."), ("Bookkeeper", 105), ("Porter", 107))
@@ -44,7 +48,7 @@ def pptx(title: str, text: str, notes: str = "", rows: Rows = ()) -> bytes:
     slide = deck.slides.add_slide(deck.slide_layouts[1])
     assert slide.shapes.title is not None
     slide.shapes.title.text_frame.text = title
-    slide.placeholders[1].text_frame.text = text  # type: ignore[attr-defined]
+    slide.placeholders[1].text_frame.text = text
     if rows:
         inch = Inches(1)
         table = slide.shapes.add_table(len(rows), len(rows[0]), inch, inch, inch, inch).table
@@ -97,12 +101,12 @@ def ods(name: str, rows: Rows) -> bytes:
     return _saved(document.save)
 
 
-def _table(name: str, rows: Rows):  # type: ignore[no-untyped-def]  # of a library that names no kind for it here
+def _table(name: str, rows: Rows) -> odfdo.Table:
     import odfdo
 
     table = odfdo.Table(name)
     for place, row in enumerate(rows):
-        table.set_row_values(place, list(row))
+        table.set_row_values(place, [value if isinstance(value, int) else str(value) for value in row])
     return table
 
 

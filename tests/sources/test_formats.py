@@ -80,7 +80,8 @@ READABLE: list[tuple[str, bytes, str, str]] = [
         "a.mbox",
         made.mbox([made.message("Rota", "Two nurses."), made.message("Keys", "At the desk.")]),
         "",
-        f"# Rota\n\nSubject: Rota\n\n{_HEADERS}\n\nTwo nurses.\n\n# Keys\n\nSubject: Keys\n\n{_HEADERS}\n\nAt the desk.",
+        f"# Rota\n\nSubject: Rota\n\n{_HEADERS}\n\nTwo nurses.\n\n"
+        f"# Keys\n\nSubject: Keys\n\n{_HEADERS}\n\nAt the desk.",
     ),
     (
         "a.ipynb",
@@ -119,11 +120,11 @@ TABLES: dict[str, tuple[str, str]] = {
     "no heads": ("Porter,107\nClerk,108\n", "Porter; 107\n\nClerk; 108"),
     "years as heads": ("Ward,2024,2025\nA,3,4\n", "Ward: A; 2024: 3; 2025: 4"),
     "a corner": (",Mon,Tue\nAda,on,off\n", "Ada; Mon: on; Tue: off"),
-    "semicolons and decimal commas": ("Ware;Preis\nTee;3,50\nBrot;4,20\n", "Ware: Tee; Preis: 3,50\n\nWare: Brot; Preis: 4,20"),
+    "semicolons": ("Item;Price\nTea;3,50\nIce;1,2", "Item: Tea; Price: 3,50\n\nItem: Ice; Price: 1,2"),
     "tabs": ("Role\tExt.\nPorter\t107\n", "Role: Porter; Ext.: 107"),
     "empty rows and columns": ("Role,,Ext.\n,,\nPorter,,107\n,,\n", "Role: Porter; Ext.: 107"),
     "a title above": ("Staff of ward 4,\n,\nRole,Ext.\nPorter,107\n", "Staff of ward 4\n\nRole: Porter; Ext.: 107"),
-    "quotes": ('Name,Note\n"Morrow, Ada","Calls ""late"",\nthen sleeps"\n', 'Name: Morrow, Ada; Note: Calls "late", then sleeps'),
+    "quotes": ('Name,Note\n"Low, Ada","Says ""no"",\nand goes"\n', 'Name: Low, Ada; Note: Says "no", and goes'),
     "a short row": ("Role,Ext.,Room\nPorter,107\n", "Role: Porter; Ext.: 107"),
     "one column": ("Name\nAda\nBen\n", "Name: Ada\n\nName: Ben"),
     "heads alone": ("Role,Ext.\n", "Role; Ext."),
@@ -160,7 +161,7 @@ def test_values_of_a_workbook_keep_their_form(tmp_path: Path) -> None:
 OBJECTS: dict[str, tuple[object, str]] = {
     "an object": ({"name": "Ada", "age": 42, "on call": True, "left": None}, "name: Ada; age: 42; on call: true"),
     "a list of objects": ([{"a": 1, "b": 2.50}, {"a": 3}], "a: 1; b: 2.5\n\na: 3"),
-    "nested": ({"ward": "A", "staff": [{"name": "Ada"}, {"name": "Ben"}]}, "ward: A\n\nstaff: name: Ada\n\nstaff: name: Ben"),
+    "nested": ({"ward": 4, "staff": [{"name": "Ada"}, {"age": 3}]}, "ward: 4\n\nstaff: name: Ada\n\nstaff: age: 3"),
     "a list of values": ({"days": ["Monday", "Tuesday"]}, "days: Monday, Tuesday"),
     "a long text": ({"id": 1, "note": "It rains. " * 30}, "id: 1\n\nnote: " + ("It rains. " * 30).strip()),
     "values": (["Monday", 3], "Monday, 3"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fedrag_flwr.text.words import number_of, told_words
+from fedrag_flwr.text.words import normalise_text, number_of, told_words
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,22 @@ from fedrag_flwr.text.words import number_of, told_words
 )
 def test_numbers_are_found(text: str, numbers: list[str]) -> None:
     assert [number for word in told_words(text) if (number := number_of(word))] == numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("1½ cups", "1 1/2 cups"),
+        ("1 ¾ cups", "1 3/4 cups"),
+        ("⅓ of it", "1/3 of it"),
+        ("2⁄3 of it", "2/3 of it"),
+        ("5×10⁸ cells", "5×10^8 cells"),
+        ("10⁻⁶ g", "10^-6 g"),
+        ("10⁺³", "10^+3"),
+        ("40 m² of CO₂", "40 m2 of CO2"),
+        ("founded in 1850³", "founded in 1850^3"),
+    ],
+)
+def test_powers_and_fractions_keep_their_value(text: str, plain: str) -> None:
+    assert normalise_text(text) == plain
+    assert normalise_text(plain) == plain
