@@ -125,6 +125,22 @@ def test_a_second_build_costs_nothing_and_names_what_was_not_read(built: Any) ->
     assert parsed("build", built["folder"], "--name", "desk", "--json", *SMALL)["version"] == built["version"]
 
 
+def test_a_build_accounts_for_every_file(home: Path, tmp_path: Path) -> None:
+    for name, text in DOCUMENTS.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    for name in ("scan [1].png", "copy.png", ".notes", "latin.txt"):
+        (tmp_path / name).write_bytes(b"\xff")
+    told = "files: 2 read, 1 not readable, 3 skipped (2 a picture, whose text is not recognised, 1 hidden)"
+    shown = run("build", str(tmp_path), "--name", "counted", *SMALL)
+    assert told in " ".join(shown.stdout.split())
+    assert "scan" not in shown.output
+    shown = run("build", str(tmp_path), "--name", "counted", "--verbose", *SMALL)
+    assert "skipped: scan [1].png: a picture, whose text is not recognised" in " ".join(shown.stderr.split())
+    report = parsed("build", str(tmp_path), "--name", "counted", "--json", *SMALL)
+    assert report["files"] == 2
+    assert report["skipped"][0] == ".notes: hidden"
+
+
 def test_each_build_names_what_yields_no_memory_and_exits_with_0(home: Path, tmp_path: Path) -> None:
     for name, text in (DOCUMENTS | {"mute [note].md": "# Mute\n\nIt is so.\n"}).items():
         (tmp_path / name).write_text(text, encoding="utf-8")

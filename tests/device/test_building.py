@@ -414,6 +414,21 @@ def test_names_of_failed_documents_do_not_leave(device: Watched) -> None:
         }
 
 
+def test_names_of_skipped_files_do_not_leave(device: Watched) -> None:
+    for name in ("Marta Quist.jpg", "Quist.xyz", "Quist.abc"):
+        (device.documents / name).write_bytes(b"x")
+    with device.open() as opened:
+        report = opened.build()
+        shown = opened.releases.report(report)
+    assert report.files == shown.files > 0
+    assert "Marta Quist.jpg: a picture, whose text is not recognised" in report.skipped
+    assert shown.skip_counts == (
+        "a picture, whose text is not recognised=1",
+        "of a kind that is not read=2",
+    )
+    assert "Quist" not in repr(shown)
+
+
 UNUSABLE: list[tuple[str, type[FedragError], str]] = [
     ("missing", SourceError, "does not exist"),
     ("empty", EmptySourceError, "holds no files"),
