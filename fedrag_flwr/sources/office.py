@@ -97,8 +97,6 @@ def read_epub(raw: bytes) -> tuple[str, str]:
         It names no chapters, or is protected.
     """
     with zipfile.ZipFile(io.BytesIO(raw)) as book:
-        if "META-INF/encryption.xml" in book.namelist():
-            raise DocumentError("the e-book is protected", fix="export it without protection")
         container = ElementTree.fromstring(book.read("META-INF/container.xml"))
         package_name = next(str(one.get("full-path")) for one in container.iter() if _local(one) == "rootfile")
         package = list(ElementTree.fromstring(book.read(package_name)).iter())
@@ -106,7 +104,12 @@ def read_epub(raw: bytes) -> tuple[str, str]:
         title = next((one.text or "" for one in package if _local(one) == "title"), "")
         chapters = dict.fromkeys(files[one.get("idref")] for one in package if _local(one) == "itemref")
         folder = posixpath.dirname(package_name)
-        pages = [book.read(posixpath.normpath(posixpath.join(folder, unquote(href)))) for href in chapters]
+        names = [posixpath.normpath(posixpath.join(folder, unquote(href))) for href in chapters]
+        if "META-INF/encryption.xml" in book.namelist():  # often of fonts alone
+            locked = book.read("META-INF/encryption.xml").decode("utf-8", "replace")
+            if any(f'"{name}"' in locked for name in names):
+                raise DocumentError("the e-book is protected", fix="export it without protection")
+        pages = [book.read(name) for name in names]
     texts = [html_text(page.decode("utf-8", "replace"))[1] for page in pages]
     if not any(texts):
         raise DocumentError("the e-book holds no text", fix="export it again")

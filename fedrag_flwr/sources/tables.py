@@ -47,17 +47,18 @@ def heads_columns(rows: Sequence[Sequence[str]], *, headed: bool = False) -> boo
     if len(rows) < 2:
         return False
     first, *below = rows
-    named = first[1:] if not first[0] and len(first) > 1 else first  # the corner of a table is often empty
-    if not all(0 < len(cell) <= _MOST_HEAD for cell in named) or len({cell.casefold() for cell in named}) < len(named):
+    named = [cell.casefold() for cell in first if cell]  # a corner is often empty, or a column of remarks
+    if len(named) * 2 < len(first) or len(set(named)) < len(named) or any(len(cell) > _MOST_HEAD for cell in named):
         return False
     if any(_VALUE.fullmatch(cell) and not (place and _YEAR.fullmatch(cell)) for place, cell in enumerate(first)):
         return False
     if headed or (len(first) > 2 and len(below) > 1):
         return True
-    return any(_differs(place, below) for place in range(len(first)))
+    least = 1 if len(first) > 2 else 2
+    return any(_differs(place, below, least) for place in range(len(first)))
 
 
-def _differs(place: int, below: Sequence[Sequence[str]]) -> bool:
-    """Whether a column holds nothing but values, as numbers and dates, below a first cell that is none."""
+def _differs(place: int, below: Sequence[Sequence[str]], least: int) -> bool:
+    """Whether a column holds nothing but values (numbers, dates), `least` of them or more, below a cell that is none."""
     cells = [row[place] for row in below if place < len(row) and row[place]]
-    return len(cells) > 1 and all(map(_VALUE.fullmatch, cells))
+    return len(cells) >= least and all(map(_VALUE.fullmatch, cells))

@@ -110,8 +110,8 @@ def _table(name: str, rows: Rows) -> odfdo.Table:
     return table
 
 
-def epub(title: str, chapters: Sequence[str]) -> bytes:
-    """Write an e-book, its chapters in another order than that of their names."""
+def epub(title: str, chapters: Sequence[str], locked: Sequence[str] = ()) -> bytes:
+    """Write an e-book, its chapters in another order than that of their names; `locked` files are said to be so."""
     names = [f"c{len(chapters) - place}.xhtml" for place in range(len(chapters))]
     items = "".join(f'<item id="{name}" href="{name}" media-type="application/xhtml+xml"/>' for name in names)
     spine = "".join(f'<itemref idref="{name}"/>' for name in names)
@@ -129,6 +129,9 @@ def epub(title: str, chapters: Sequence[str]) -> bytes:
         book.writestr("mimetype", "application/epub+zip")
         book.writestr("META-INF/container.xml", container)
         book.writestr("OEBPS/content.opf", package)
+        if locked:
+            told = "".join(f'<CipherReference URI="OEBPS/{name}"/>' for name in locked)
+            book.writestr("META-INF/encryption.xml", f"<encryption>{told}</encryption>")
         for name, chapter in zip(names, chapters, strict=True):
             book.writestr(f"OEBPS/{name}", f"<html><head><title>x</title></head><body>{chapter}</body></html>")
     return out.getvalue()

@@ -50,6 +50,7 @@ BROKEN: list[tuple[str, bytes, str]] = [
     ("a.ods", b"PK\x03\x04secret", "broken"),
     ("a.epub", _zip(mimetype="application/epub+zip"), "cannot be read"),
     ("b.epub", made.epub("secret", ["<p> </p>"]), "holds no text"),
+    ("c.epub", made.epub("T", ["secret"], locked=["c1.xhtml"]), "protected"),
     ("a.rst", b"secret \xff", "UTF-8"),
     ("b.rst", b"- " * 2_000 + b"secret", "cannot be read"),
     ("a.eml", b"secret words without a header", "no message"),

@@ -40,7 +40,7 @@ READABLE: list[tuple[str, bytes, str, str]] = [
     ("a.ods", made.ods("Staff", made.STAFF), "", f"## Staff\n\n{_ROWS}"),
     (
         "a.epub",
-        made.epub("Two moons", ["<h1>Phobos</h1><p>It is near.</p>", "<p>Deimos is far.</p>"]),
+        made.epub("Two moons", ["<h1>Phobos</h1><p>It is near.</p>", "<p>Deimos is far.</p>"], locked=["font.otf"]),
         "Two moons",
         "# Phobos\n\nIt is near.\n\nDeimos is far.",
     ),
@@ -125,6 +125,7 @@ TABLES: dict[str, tuple[str, str]] = {
     "empty rows and columns": ("Role,,Ext.\n,,\nPorter,,107\n,,\n", "Role: Porter; Ext.: 107"),
     "a title above": ("Staff of ward 4,\n,\nRole,Ext.\nPorter,107\n", "Staff of ward 4\n\nRole: Porter; Ext.: 107"),
     "quotes": ('Name,Note\n"Low, Ada","Says ""no"",\nand goes"\n', 'Name: Low, Ada; Note: Says "no", and goes'),
+    "a column without a head": ("Role,Ext.,\nPorter,107,by day\n", "Role: Porter; Ext.: 107; by day"),
     "a short row": ("Role,Ext.,Room\nPorter,107\n", "Role: Porter; Ext.: 107"),
     "one column": ("Name\nAda\nBen\n", "Name: Ada\n\nName: Ben"),
     "heads alone": ("Role,Ext.\n", "Role; Ext."),

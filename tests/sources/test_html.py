@@ -57,6 +57,8 @@ TABLES: dict[str, tuple[str, str]] = {
         '<tr><th colspan="2">Staff</th></tr>' + _HEADS + _row("Cook", "1"),
         "Staff\n\nRole: Cook; Ext.: 1",
     ),
+    "three columns": (_row("Who", "Role", "Ext.") + _row("Ada", "Cook", "1"), "Who: Ada; Role: Cook; Ext.: 1"),
+    "three of one kind": (_row("Ada", "Ben", "Cy") + _row("Dee", "Eve", "Flo"), "Ada; Ben; Cy\n\nDee; Eve; Flo"),
     "names and values": (_row("Name", "Ada") + _row("Role", "Porter"), "Name; Ada\n\nRole; Porter"),
     "one row": (_row("mass", "722 kg"), "mass; 722 kg"),
     "heads alone": (_HEADS, "Role; Ext."),
