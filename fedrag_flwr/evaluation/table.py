@@ -65,7 +65,7 @@ def devices_table(summary: Summary) -> Table:
     for name in sorted(summary.devices.keys() | lost.keys()):
         device = summary.devices.get(name, DeviceSummary())
         reasons = [f"{count} documents: {reason}" for reason, count in device.failures.items()]
-        reasons += [f"{count} files: {reason}" for reason, count in device.skipped.items()]
+        reasons += [f"{count} skipped: {reason}" for reason, count in device.skipped.items()]
         reasons += [f"in {', '.join(systems)}: {reason}" for reason, systems in lost.get(name, {}).items()]
         table.add_row(escape(name), number(device.documents), number(device.items), escape("; ".join(reasons)))
     return table

@@ -59,6 +59,6 @@ def heads_columns(rows: Sequence[Sequence[str]], *, headed: bool = False) -> boo
 
 
 def _differs(place: int, below: Sequence[Sequence[str]], least: int) -> bool:
-    """Whether a column holds nothing but values (numbers, dates), `least` of them or more, below a cell that is none."""
+    """Whether a column holds nothing but values (numbers, dates), at least so many, below a cell that is none."""
     cells = [row[place] for row in below if place < len(row) and row[place]]
     return len(cells) >= least and all(map(_VALUE.fullmatch, cells))

@@ -19,6 +19,7 @@ import fedrag_flwr
 from fedrag_flwr.errors import FedragError, NotFoundError, SettingError, StoreCorruptError, StoreError, StoreFullError
 from fedrag_flwr.evaluation import collect_manifest, read_answers, read_summary, write_results
 from fedrag_flwr.evaluation.manifest import PACKAGES, fitted_on
+from fedrag_flwr.evaluation.table import devices_table
 from fedrag_flwr.files import replace_file
 from fedrag_flwr.records import AnswerPath, EvidenceUnit
 from tests.evaluation.made_up_run import Run, make_build, make_run, with_text
@@ -100,6 +101,15 @@ def test_builds_of_one_device_add_up(tmp_path: Path) -> None:
     folder = write_results(tmp_path, "run", run.manifest, run.systems, run.answers, run.gold, builds)
     clinic = read_summary(folder).devices["clinic"]
     assert (clinic.items, clinic.documents, clinic.build_seconds) == (300, 25, 82.0)
+
+
+def test_files_that_a_device_skipped_are_counted_by_reason(tmp_path: Path) -> None:
+    run = make_run(10)
+    build = replace(make_build("clinic"), skip_counts=("a picture=2", "hidden=1"))
+    summary = read_summary(write_results(tmp_path, "run", run.manifest, run.systems, run.answers, run.gold, [build]))
+    assert summary.devices["clinic"].skipped == {"a picture": 2, "hidden": 1}
+    [line] = [cells for cells in devices_table(summary).columns[-1].cells if "picture" in str(cells)]
+    assert str(line) == "2 skipped: a picture; 1 skipped: hidden"
 
 
 @settings(max_examples=12)
