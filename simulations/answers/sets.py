@@ -21,7 +21,7 @@ from fedrag_flwr.records import Document, Progress, silent
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import read_multihop
 from fedrag_flwr.sources.folder import FolderSource
-from fedrag_flwr.sources.partition import partition_documents, write_documents
+from fedrag_flwr.sources.partition import Partition, partition_documents, write_documents
 from fedrag_flwr.text.options import without_options
 from fedrag_flwr.text.pipeline import SpacyPipeline
 from simulations.answers.made_up import made_up
@@ -81,6 +81,28 @@ class AnswerSet:
         """Write a folder of documents for each device."""
         for device, documents in self.documents.items():
             write_documents(root / device, documents)
+
+
+def departments(name: str, data: Path, split: str) -> Partition:
+    """A set whose documents lie at five departments, each question asked at home and, a second time, elsewhere.
+
+    Those of which no department alone holds all documents are asked once. Ids of the second time end in ``-elsewhere``.
+    """
+    of = read_set(name, data, split)
+    devices = sorted(of.documents)
+    place = {f"{device}/{one.id}": (device, one.id) for device, own in of.documents.items() for one in own}
+    place |= {one.id: (device, one.id) for device, own in of.documents.items() for one in own}
+    questions: list[GoldQuestion] = []
+    local: set[str] = set()
+    for asked in of.questions:
+        found = [place[document.removesuffix(".md")] for document in asked.documents]
+        one = replace(asked, documents=tuple(document for _, document in found))
+        questions.append(one)
+        if {device for device, _ in found} == {asked.home}:
+            local.add(asked.question_id)
+            there = devices[(devices.index(asked.home) + 1) % len(devices)]
+            questions.append(replace(one, question_id=f"{one.question_id}-elsewhere", home=there))
+    return Partition({device: tuple(of.documents[device]) for device in devices}, tuple(questions), frozenset(local))
 
 
 def read_set(name: str, data: Path, split: str) -> AnswerSet:

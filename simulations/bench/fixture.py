@@ -25,8 +25,9 @@ from fedrag_flwr.retrieval import QuestionVectors
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import read_multihop
 from fedrag_flwr.sources.partition import Partition, partition_documents, write_partition
+from simulations.answers.sets import departments
 from simulations.baselines import Keep, Limits, Substrate
-from simulations.bench.plan import BenchPlan
+from simulations.bench.plan import DEPARTMENTS, BenchPlan
 from simulations.fixtures.kept_devices import notes_of
 
 _BUILDING = (
@@ -150,6 +151,27 @@ def make_fixture(plan: BenchPlan, results: Path = Path()) -> Fixture:
     SourceError
         The file holds too few such questions.
     """
+    partition = _dealt(plan)
+    questions = partition.questions[: plan.questions]
+    told = "-".join(map(str, plan.told.values()))
+    root = plan.home / f"{plan.dataset}-{told}-{build_digest(plan.base())}"
+    write_partition(root, replace(partition, questions=questions))
+    settings = Settings.from_config(
+        {
+            **plan.base().flat(),
+            "home": str(plan.home),
+            "data.root": str(root),
+            "data.questions": str(root / "questions.jsonl"),
+        }
+    )
+    return Fixture(plan.dataset, settings, partition, questions, results)
+
+
+def _dealt(plan: BenchPlan) -> Partition:
+    """Documents by device and questions with homes, as a plan's setting asks."""
+    if plan.dataset in DEPARTMENTS:
+        split = "train" if plan.split == "train" else "test"
+        return departments(plan.dataset, plan.data.parents[1], split)
     local = plan.setting == "local"
     most = math.ceil(plan.questions * _MORE) if local else plan.questions
     benchmark = read_multihop(plan.data, plan.split, most, "distractor")
@@ -163,19 +185,7 @@ def make_fixture(plan: BenchPlan, results: Path = Path()) -> Fixture:
                 where=plan.data.name,
                 fix="ask for fewer questions or fewer devices",
             )
-    questions = questions[: plan.questions]
-    told = "-".join(map(str, plan.told.values()))
-    root = plan.home / f"{plan.dataset}-{told}-{build_digest(plan.base())}"
-    write_partition(root, replace(partition, questions=questions))
-    settings = Settings.from_config(
-        {
-            **plan.base().flat(),
-            "home": str(plan.home),
-            "data.root": str(root),
-            "data.questions": str(root / "questions.jsonl"),
-        }
-    )
-    return Fixture(plan.dataset, settings, partition, questions, results)
+    return replace(partition, questions=questions)
 
 
 def build_digest(settings: Settings) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,6 +65,7 @@ def answer_frame(plan: BenchPlan, fixture: Fixture, rows: Rows) -> DataFrame:
     from pandas import DataFrame
 
     found = []
+    place = {one.id: device for device, own in fixture.partition.documents.items() for one in own}
     for system, answers in answers_of(plan.systems, fixture, rows).items():
         given = {answer.question_id: answer for answer in answers}
         for gold in fixture.gold:
@@ -79,7 +80,9 @@ def answer_frame(plan: BenchPlan, fixture: Fixture, rows: Rows) -> DataFrame:
                     "system": system,
                     "id": gold.question_id,
                     "home": gold.home,
+                    "documents": where_are({place[one] for one in gold.documents if one in place}, gold.home),
                     "right": int(verdict.right),
+                    "declined": int(verdict.abstained),
                     "F1": round(verdict.f1, 4),
                     "EM": int(verdict.em),
                     "path": verdict.answer.path if verdict.answer else "missing",
@@ -93,6 +96,13 @@ def answer_frame(plan: BenchPlan, fixture: Fixture, rows: Rows) -> DataFrame:
                 }
             )
     return DataFrame(found)
+
+
+def where_are(devices: Collection[str], home: str) -> str:
+    """Where a question's documents lie: at home, partly there, elsewhere, or nowhere."""
+    if not devices:
+        return "nowhere"
+    return "elsewhere" if home not in devices else "partly at home" if len(devices) > 1 else "at home"
 
 
 def prepared_frame(plan: BenchPlan, fixture: Fixture, rows: Rows) -> DataFrame:

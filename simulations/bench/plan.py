@@ -14,17 +14,18 @@ from fedrag_flwr.settings import Plain, Settings, fedrag_home
 
 Setting = Literal["local", "federated"]
 Split = Literal["dev", "train"]
+DEPARTMENTS = ("demo", "guides")  # sets whose documents lie at five departments already
 _OPTIONS = {"seed": "--seed", "federation.devices": "--devices", "data.split": "--split", "data.limit": "--questions"}
 
 
 @dataclass(frozen=True, slots=True)
 class BenchPlan:
-    """One multi-hop file over some devices.
+    """One set of questions over some devices.
 
     Parameters
     ----------
     data
-        The file; the set's name is the file's before its first dot.
+        A multi-hop file, whose name before its first dot is the set's; or the questions of `DEPARTMENTS`.
     systems
         Names of the systems, in the order of the tables.
     setting
@@ -67,7 +68,7 @@ class BenchPlan:
     @property
     def dataset(self) -> str:
         """The set's name."""
-        return self.data.name.partition(".")[0]
+        return self.data.parent.name if self.data.name == "questions.jsonl" else self.data.name.partition(".")[0]
 
     @property
     def hash(self) -> str:

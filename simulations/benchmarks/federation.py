@@ -1,8 +1,9 @@
 """Which strategy answers best over several devices, and at what cost (FD-RAG's Table 1)?
 
 All systems answer the same questions over the same devices, in turn: first where each home holds what its questions
-need, then where documents are dealt at random. `--sets` names multi-hop files of the data folder. `answers.csv` has a
-line of each question and system. The two settings may run side by side, as two commands with `--setting` and `--out`.
+need, then where documents are dealt at random. `--sets` names multi-hop files of the data folder, or `guides` and
+`demo`: documents of five departments, each question asked at home and elsewhere. `answers.csv` has a line of each
+question and system. The two settings may run side by side, as two commands with `--setting` and `--out`.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from typing import TYPE_CHECKING, Annotated, cast, get_args
 import typer
 
 from fedrag_flwr.cli.console import out
+from fedrag_flwr.demo import QUESTIONS
 from fedrag_flwr.evaluation.bootstrap import Interval
 from simulations.bench.frame import Bench
 from simulations.bench.outcome import accuracy_of, answer_frame, difference_of, groups, prepared_frame, write_outcome
-from simulations.bench.plan import BenchPlan, Setting, Split, named
+from simulations.bench.plan import DEPARTMENTS, BenchPlan, Setting, Split, named
 from simulations.bench.run import run_plan
 from simulations.bench.systems import SYSTEMS, refuse_clashes
 
@@ -95,6 +97,7 @@ def run_plans(bench: Bench, plans: list[BenchPlan]) -> tuple[DataFrame, DataFram
     every.to_csv(bench.out / "answers.csv", index=False)
     bench.table("accuracy", accuracy_table(every), "ACC in per cent (mean over devices), and mean seconds")
     bench.table("over_all", over_all_table(every), "Over all sets; the difference is paired")
+    bench.table("documents", documents_table(every), "By where a question's documents lie: right / wrong / declined")
     bench.table("paths", path_table(every), "By who answered: questions / right in per cent / mean seconds")
     bench.table("costs", cost_table(every), "Means of a question")
     bench.table("prepared", before, "Before the first question, all devices together")
@@ -129,6 +132,18 @@ def over_all_table(answers: DataFrame) -> DataFrame:
     return DataFrame(lines).fillna("")
 
 
+def documents_table(answers: DataFrame) -> DataFrame:
+    """Right, wrong and declined answers by where the documents lie that a question needs."""
+    from pandas import DataFrame
+
+    lines: dict[tuple[str, ...], dict[str, object]] = {}
+    for (setting, name, system, place), own in groups(answers, "setting", "set", "system", "documents"):
+        line = lines.setdefault((setting, name, system), {"setting": setting, "set": name, "system": system})
+        right, declined = int(own["right"].sum()), int(own["declined"][own["right"] == 0].sum())
+        line[place] = f"{right} / {len(own) - right - declined} / {declined}"
+    return DataFrame(list(lines.values())).fillna("")
+
+
 def path_table(answers: DataFrame) -> DataFrame:
     """How many questions each path answered, what share rightly, and how fast."""
     from pandas import DataFrame
@@ -151,5 +166,9 @@ def _told(found: Interval, sign: str = "") -> str:
 
 
 def file_of(bench: Bench, name: str) -> Path:
-    """A multi-hop file by its path or its name in the data folder."""
+    """A set's file by its path or its name in the data folder."""
+    if name == "demo":
+        return QUESTIONS
+    if name in DEPARTMENTS:
+        return bench.data() / name / QUESTIONS.name
     return Path(name) if Path(name).is_file() else bench.data() / f"{name}.jsonl.gz"
