@@ -24,7 +24,7 @@ from fedrag_flwr.answering.passages import EvidenceStore, PassageOrder, ranked_t
 from fedrag_flwr.answering.quote import best_quote, is_open
 from fedrag_flwr.answering.read import Draft, Reader
 from fedrag_flwr.answering.recall import Recall, Recalled
-from fedrag_flwr.answering.windows import RankedText
+from fedrag_flwr.answering.sentences import RankedText
 from fedrag_flwr.errors import PromptError
 from fedrag_flwr.memory.fusion.merge import references
 from fedrag_flwr.models.base import Encoder, Heard

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from fedrag_flwr.answering.windows import content_words
+from fedrag_flwr.answering.sentences import content_words
 from fedrag_flwr.records import Decision, EvidenceUnit
 from fedrag_flwr.text.segment import under_title
 from fedrag_flwr.text.words import told_words

@@ -19,7 +19,7 @@ from fedrag_flwr.answering.explain import LONG, NO_BEARER, NOTHING_READ, bearing
 from fedrag_flwr.answering.logistic import Logistic
 from fedrag_flwr.answering.read import Draft, Reader
 from fedrag_flwr.answering.recall import Recalled, names_of
-from fedrag_flwr.answering.windows import content_words
+from fedrag_flwr.answering.sentences import content_words
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.models.base import Heard
 from fedrag_flwr.records import Answer, Citation, Cost, Decision, EvidenceUnit, Question, because

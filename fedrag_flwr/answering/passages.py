@@ -1,4 +1,4 @@
-"""What a device's store offers: ranked passages, windows of them, and sentences for others (FD-RAG eq. 14)."""
+"""What a device's store offers: ranked passages, and passages for others (FD-RAG eq. 14)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from fedrag_flwr.answering.windows import RankedText, choose
+from fedrag_flwr.answering.sentences import RankedText
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import missing
 from fedrag_flwr.models.base import Encoder
@@ -18,7 +18,6 @@ from fedrag_flwr.text.segment import document_of, passage_of
 POOL = 64  # near sentences that are offered to others
 WHOLE_WORDS = 400  # of evidence that are read where passages are not read whole
 RANKED = 10  # passages whose sentences are looked at
-_GIVEN = 1.0  # log-odds of a passage that another device chose for the question
 
 
 class PassageOrder(Protocol):
@@ -141,37 +140,11 @@ def log_odds_of(cosine: float) -> float:
     return 10.0 * float(cosine) - 5.0
 
 
-def windows(question: str, ranked: Sequence[RankedText], words: int) -> list[EvidenceUnit]:
-    """The windows of ranked passages to read for a question, within a budget of words."""
-    units = []
-    for window in choose(question, ranked, words):
-        one = ranked[window.passage]
-        near = max(one.cosines[place] for place in window.sentences)
-        text = " ".join(one.sentences[place] for place in window.sentences)
-        units.append(EvidenceUnit(one.id, text, one.origin, min(max(near, -1.0), 1.0), one.title))
-    return units
-
-
 def whole(ranked: Sequence[RankedText]) -> list[EvidenceUnit]:
     """Ranked passages as they stand."""
     return [
         EvidenceUnit(one.id, " ".join(one.sentences), one.origin, min(max([*one.cosines, -1.0]), 1.0), one.title)
         for one in ranked
-    ]
-
-
-def given_texts(units: Sequence[EvidenceUnit]) -> list[RankedText]:
-    """Units that other devices gave, as passages among the ranked ones: of one origin and title together.
-
-    The nearest stands first, whichever came first: how quickly a device replies changes no answer.
-    """
-    together: dict[tuple[str, str], list[EvidenceUnit]] = {}
-    for unit in units:
-        together.setdefault((unit.origin, unit.title or unit.id), []).append(unit)
-    by_nearness = sorted(together.items(), key=lambda item: (-max(one.score for one in item[1]), item[0]))
-    return [
-        RankedText(own[0].id, own[0].title, [one.text for one in own], [one.score for one in own], _GIVEN, origin)
-        for (origin, _), own in by_nearness
     ]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedrag_flwr.answering.logistic import chances
-from fedrag_flwr.answering.windows import RankedText, describe, shipped_scorer
+from fedrag_flwr.answering.sentences import RankedText, describe, shipped_scorer
 
 SENTENCES, WORDS = 3, 100  # most of a quote; one long sentence may have more
 _BESIDE = 0.5  # what a further sentence adds to the best one's chance

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fedrag_flwr.answering.judge import judged_over, told
-from fedrag_flwr.answering.passages import WHOLE_WORDS, given_texts, windows
+from fedrag_flwr.answering.passages import WHOLE_WORDS
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.models.base import Encoder, Grammar, Prompt
 from fedrag_flwr.privacy.model_summary import brings_nothing
 from fedrag_flwr.privacy.vectors import rescored
 from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, Question, because
-from fedrag_flwr.retrieval.base import nearest
+from fedrag_flwr.retrieval.base import nearest, within
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
 from fedrag_flwr.text.lexicon import FUNCTION_WORDS
@@ -100,7 +100,7 @@ class Reporter:
         """An answer with its report over what `input` gave; each statement and each source names its origin."""
         start = self.clock()
         analysis = self.pipeline.question(question.text)
-        read = windows(question.text, given_texts(units), self.words)
+        read = within(_under_titles(units), self.words)
         judged = judged_over(question.text, analysis, read, self.reader)
         report, cost, spared = self._report(question.text, units[:_MOST_NOTES])
         seconds = self.clock() - start - spared
@@ -134,6 +134,15 @@ class Reporter:
                 statements.append(f"{text.strip(' .')} ({_reference(note)}).")
         spared = written.setup - (written.seconds if written.cached else 0.0)
         return statements or [_quoted(notes[0])], cost, spared
+
+
+def _under_titles(units: Sequence[EvidenceUnit]) -> list[EvidenceUnit]:
+    """What one device said under one title as one unit; the nearest stands first."""
+    together: dict[tuple[str, str], list[EvidenceUnit]] = {}
+    for unit in units:
+        together.setdefault((unit.origin, unit.title or unit.id), []).append(unit)
+    by_nearness = sorted(together.items(), key=lambda item: (-max(one.score for one in item[1]), item[0]))
+    return [replace(own[0], text=" ".join(one.text for one in own)) for _, own in by_nearness]
 
 
 def _conflicts(analysis: QuestionAnalysis, answer: str, units: Sequence[EvidenceUnit], pipeline: Pipeline) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from fedrag_flwr.answering.prompts import declines
-from fedrag_flwr.answering.windows import content_words
+from fedrag_flwr.answering.sentences import content_words
 from fedrag_flwr.demo import CORPUS, QUESTIONS
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SettingError

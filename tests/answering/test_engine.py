@@ -462,6 +462,16 @@ def test_what_others_gave_is_read_where_it_is_nearer_than_homes(engine: Engine) 
     assert sum(unit.origin == "lakes" for unit in read) < engine.limits.passages - 1
 
 
+def test_which_device_replies_first_changes_nothing(engine: Engine) -> None:
+    texts = ("Enno Tamm left Sandvik in 1702.", "Enno Tamm was a pilot.", "Sandvik has a harbour.")
+    gave = [
+        EvidenceUnit(f"{n}f", text, origin, 0.1 * n) for n, (text, origin) in enumerate(zip(texts, "abc", strict=True))
+    ]
+    question = asked("Which harbour did the pilot Enno Tamm leave in 1702?")
+    read = [saying(engine, "Sandvik").finish(question, order).evidence for order in (gave, gave[::-1])]
+    assert read[0] == read[1]
+
+
 def test_where_home_is_nearer_nothing_is_read_twice(engine: Engine) -> None:
     question = asked(COMMANDED)
     far = [EvidenceUnit("1", "Bread is baked with rye and salt.", "lakes", 1.0, "Bread")]

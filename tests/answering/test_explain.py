@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.answering.explain import bearing_first, borne, fills_mask, in_words, sentences_of
-from fedrag_flwr.answering.windows import content_words
+from fedrag_flwr.answering.sentences import content_words
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.text.segment import under_title
 

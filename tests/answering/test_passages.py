@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.answering.passages import given_texts, windows
-from fedrag_flwr.answering.windows import RankedText
+from fedrag_flwr.answering.passages import whole
+from fedrag_flwr.answering.sentences import RankedText
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.retrieval.base import distinct, nearest, statement, within
 
@@ -97,38 +97,15 @@ def test_a_budget_holds_and_keeps_the_first_units_in_order(read: list[EvidenceUn
         assert kept == read
 
 
-@given(SAID)
-def test_what_others_gave_is_read_by_origin_and_title(said: list[Said]) -> None:
-    """No unit is lost, none comes under another device's name, and those of one title keep their order."""
-    gave = units(said)
-    texts = given_texts(gave)
-    assert sorted(text for one in texts for text in one.sentences) == sorted(unit.text for unit in gave)
-    for one in texts:
-        own = [
-            unit for unit in gave if unit.text in one.sentences and (unit.origin, unit.title) == (one.origin, one.title)
-        ]
-        assert [unit.text for unit in own][: len(one.sentences)] == list(one.sentences)[: len(own)]
-    titled = [(one.origin, one.title) for one in texts if one.title]
-    assert len(titled) == len(set(titled))
-
-
-def test_windows_are_units_of_their_passages() -> None:
+def test_whole_passages_are_units_of_evidence() -> None:
     ranked = [
         RankedText("p1", "Tarn Bridge", [BRIDGE, "It is long.", "It is green."], [0.9, 0.1, 0.0], 2.0, "bridges"),
         RankedText("p2", "Sea", [WIDE], [1.0000001], -3.0, "seas"),
     ]
-    read = windows("When was Tarn Bridge opened?", ranked, 100)
-    assert [(unit.id, unit.origin, unit.title) for unit in read] == [
+    read = whole(ranked)
+    assert [(one.id, one.origin, one.title) for one in read] == [
         ("p1", "bridges", "Tarn Bridge"),
         ("p2", "seas", "Sea"),
     ]
     assert read[0].text == f"{BRIDGE} It is long. It is green."
     assert [unit.score for unit in read] == [0.9, 1.0]  # a cosine, whatever rounding made of it
-    assert windows("When?", [], 100) == []
-
-
-@given(st.permutations(["alder", "birch", "cedar", "dogwood"]))
-def test_which_device_replies_first_changes_nothing(arrival: list[str]) -> None:
-    scores = {"alder": 0.4, "birch": 0.9, "cedar": 0.4, "dogwood": 0.1}
-    gave = [EvidenceUnit(f"u-{name}", f"{name} grows.", name, scores[name], "Trees") for name in arrival]
-    assert [one.origin for one in given_texts(gave)] == ["birch", "alder", "cedar", "dogwood"]

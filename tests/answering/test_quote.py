@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.answering.quote import SENTENCES, WORDS, best_quote, is_open
-from fedrag_flwr.answering.windows import RankedText
+from fedrag_flwr.answering.sentences import RankedText
 
 OPEN = [
     "How do I descale the kettle?",

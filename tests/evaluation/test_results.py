@@ -328,7 +328,7 @@ def test_replacing_is_whole(tmp_path: Path) -> None:
 
 def test_every_file_of_weights_tells_what_it_was_fitted_on() -> None:
     weights = {path.stem for path in Path(fedrag_flwr.__file__).parent.rglob("*.json") if path.read_text()[0] == "{"}
-    assert {"confidence", "windows"} <= weights
+    assert {"confidence", "sentences"} <= weights
     assert fitted_on().keys() == weights
 
 
@@ -336,7 +336,7 @@ def test_the_manifest_names_no_place_and_no_secret() -> None:
     manifest = collect_manifest(
         {
             "model-path": "/home/somebody/models/qwen.gguf",
-            "windows": "C:\\Users\\somebody\\data",
+            "folder": "C:\\Users\\somebody\\data",
             "home": "~/private/cache",
             "database": "postgresql://somebody:hunter2@host.internal/db",
             "sources": ["/srv/somebody/notes", "text"],
@@ -351,7 +351,7 @@ def test_the_manifest_names_no_place_and_no_secret() -> None:
     )
     assert manifest.settings == {
         "model-path": "qwen.gguf",
-        "windows": "data",
+        "folder": "data",
         "home": "cache",
         "database": "postgresql://(left out)",
         "sources": ["notes", "text"],
@@ -367,7 +367,7 @@ def test_the_manifest_names_no_place_and_no_secret() -> None:
     assert os.uname().nodename not in content
     assert {"python", *PACKAGES} - {"fedrag-flwr"} <= manifest.versions.keys()
     assert len(manifest.versions["code"]) == 12
-    assert manifest.fitted["windows"].startswith("training questions: ")
+    assert manifest.fitted["sentences"].startswith("training questions: ")
     assert "training questions" in manifest.fitted["controller_weights"]
     assert manifest.started.endswith("+00:00")
     assert int(manifest.machine["cores"]) >= 1

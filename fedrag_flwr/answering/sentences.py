@@ -1,16 +1,15 @@
-"""Which sentences of the ranked passages are read: windows of the likeliest ones, within a budget of words.
+"""How likely each sentence of the ranked passages bears the answer.
 
-A linear model scores each sentence by its cosine, its passage's place and log-odds, the rare words of the question that
-it tells, and the titles by which one passage leads to another (a second hop). It is fitted on the training questions of
-three sets (simulations/fits/windows.py). What is chosen of a passage stands together, in reading order, under
-its title.
+A linear model scores a sentence by its cosine, its passage's place and log-odds, the rare words of the question that it
+tells, and the titles by which one passage leads to another (a second hop). It is fitted on the training questions of
+three sets (simulations/fits/sentences.py).
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
@@ -24,15 +23,12 @@ from fedrag_flwr.text.segment import subject_of
 from fedrag_flwr.text.support import forms
 from fedrag_flwr.text.words import told_words
 
-SHIPPED = Path(__file__).with_name("windows.json")
+SHIPPED = Path(__file__).with_name("sentences.json")
 FEATURES = (
     *("cosine", "log-odds", "place", "told with title", "told", "told by passage", "title in question"),
     *("first", "position", "length", "led to", "leads on", "number", "person", "short"),
 )
 _LEADS = 8  # sentences whose titles lead on
-_BESIDE = 0.5  # weight of a better neighbour's score in a sentence's: what stands beside the likeliest is read with it
-_LEAD = 3  # sentences at the start of a passage that are read with the one behind them
-_FIRST = 0.5  # what a passage's first sentence gains: it names what the others speak of
 _COUNTS = re.compile(r"\W*(?:when|how (?:many|much|long|far|old|tall)\b)|.*\b(?:year|date|number)\b", re.IGNORECASE)
 _PERSON = re.compile(r"\s[A-Z][a-z]+ [A-Z]")
 _DIGIT = re.compile(r"\d")
@@ -64,25 +60,6 @@ class RankedText:
     origin: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """What is read of a passage.
-
-    Parameters
-    ----------
-    passage
-        Its place among the ranked passages.
-    sentences
-        Places of the chosen sentences, in reading order.
-    score
-        The best sentence's, as log-odds.
-    """
-
-    passage: int
-    sentences: tuple[int, ...]
-    score: float
-
-
 @cache
 def shipped_scorer() -> Logistic:
     """The model that comes with the program."""
@@ -95,71 +72,6 @@ def read_scorer(path: Path) -> Logistic:
         return Logistic.model_validate_json(path.read_bytes()).over(FEATURES)
     except (OSError, ValueError) as error:
         raise StoreCorruptError("it holds no such model", where=path.name, fix="fit it anew") from error
-
-
-def choose(question: str, passages: Sequence[RankedText], words: int, scorer: Logistic | None = None) -> list[Window]:
-    """The windows of passages to read, in the order of the ranking.
-
-    Parameters
-    ----------
-    question
-        Its text.
-    passages
-        Best first.
-    words
-        Most words, titles included.
-    scorer
-        Scores sentences; None: the shipped one.
-    """
-    found = describe(question, passages)
-    if not found.places:
-        return []
-    scores = _smoothed((scorer or shipped_scorer()).odds(found.values), found.places)
-    chosen: dict[int, set[int]] = {}
-    best: dict[int, float] = {}
-    used = 0
-    for row in np.argsort(-scores, kind="stable"):
-        place, sentence = found.places[int(row)]
-        own = chosen.get(place, set())
-        new = _up_to(sentence, own) - own
-        cost = _words(passages[place], new) + (0 if own else len(passages[place].title.split()))
-        if new and used + cost > words:
-            if chosen:
-                continue
-            new = {sentence}  # one sentence is read, whatever the budget
-            cost = _words(passages[place], new) + len(passages[place].title.split())
-        used += cost
-        chosen.setdefault(place, set()).update(new)
-        best.setdefault(place, float(scores[row]))
-    return [Window(place, tuple(sorted(own)), best[place]) for place, own in sorted(chosen.items())]
-
-
-def _up_to(sentence: int, own: Set[int]) -> set[int]:
-    """A sentence with those between it and the nearest chosen one, or before it at a passage's start.
-
-    A window without holes reads as it was written: a small model answers worse over torn text.
-    """
-    if own:
-        first, last = sorted((min(own, key=lambda other: abs(other - sentence)), sentence))
-    else:
-        first, last = 0 if sentence <= _LEAD else sentence, sentence
-    return set(range(first, last + 1))
-
-
-def _words(passage: RankedText, sentences: Iterable[int]) -> int:
-    return sum(len(passage.sentences[one].split()) for one in sentences)
-
-
-def _smoothed(scores: Floats, places: Sequence[tuple[int, int]]) -> Floats:
-    """Scores of which each leans on its better neighbour's, so that windows hold together."""
-    row = {place: number for number, place in enumerate(places)}
-    leaning = scores.copy()
-    for number, (passage, sentence) in enumerate(places):
-        beside = [row[passage, other] for other in (sentence - 1, sentence + 1) if (passage, other) in row]
-        best = max((float(scores[other]) for other in beside), default=-np.inf)
-        leaning[number] = max(float(scores[number]), (1 - _BESIDE) * float(scores[number]) + _BESIDE * best)
-        leaning[number] += _FIRST * (sentence == 0)
-    return leaning
 
 
 @dataclass(slots=True)

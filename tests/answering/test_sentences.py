@@ -1,4 +1,4 @@
-"""Which sentences are read: within the budget, in reading order, the likely ones, the same ones again."""
+"""Which sentences bear an answer: every one has its features, the likely one comes first."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.answering.logistic import Logistic
-from fedrag_flwr.answering.windows import FEATURES, SHIPPED, RankedText, choose, describe, read_scorer
+from fedrag_flwr.answering.sentences import FEATURES, SHIPPED, RankedText, describe, read_scorer, shipped_scorer
 from fedrag_flwr.errors import StoreCorruptError
 
 QUESTION = "When was Tarn Bridge opened by Odile Varro?"
@@ -29,43 +28,6 @@ def passages(draw: st.DrawFn) -> RankedText:
 
 
 RANKED = st.lists(passages(), max_size=8)
-SCORERS = st.integers(0, 2**16).map(
-    lambda seed: Logistic(
-        features=FEATURES, weights=tuple(np.random.default_rng(seed).normal(size=len(FEATURES)).tolist()), bias=0.0
-    )
-)
-
-
-def words_of(ranked: list[RankedText], place: int, sentences: tuple[int, ...]) -> int:
-    title, texts = ranked[place].title, (ranked[place].sentences[number] for number in sentences)
-    return len(title.split()) + sum(len(text.split()) for text in texts)
-
-
-@given(RANKED, st.integers(0, 200), SCORERS)
-def test_the_budget_holds_but_for_a_first_sentence(ranked: list[RankedText], most: int, scorer: Logistic) -> None:
-    found = choose(QUESTION, ranked, most, scorer)
-    used = sum(words_of(ranked, one.passage, one.sentences) for one in found)
-    assert used <= most or [len(one.sentences) for one in found] == [1]
-    assert bool(found) == any(one.sentences for one in ranked)
-
-
-@given(RANKED, st.integers(0, 200), SCORERS)
-def test_what_is_read_stands_in_the_order_of_the_ranking_and_of_reading(
-    ranked: list[RankedText], most: int, scorer: Logistic
-) -> None:
-    found = choose(QUESTION, ranked, most, scorer)
-    assert [one.passage for one in found] == sorted({one.passage for one in found})
-    for one in found:
-        assert list(one.sentences) == sorted(set(one.sentences))
-    assert choose(QUESTION, ranked, most, scorer) == found
-
-
-@given(RANKED, SCORERS)
-def test_where_there_is_room_everything_is_read(ranked: list[RankedText], scorer: Logistic) -> None:
-    found = choose(QUESTION, ranked, 10_000, scorer)
-    assert {(one.passage, number) for one in found for number in one.sentences} == {
-        (place, number) for place, one in enumerate(ranked) for number in range(len(one.sentences))
-    }
 
 
 @given(st.text(max_size=60), RANKED)
@@ -75,20 +37,16 @@ def test_every_sentence_has_its_features(question: str, ranked: list[RankedText]
     assert np.isfinite(found.values).all()
 
 
-def test_nothing_is_chosen_of_nothing() -> None:
-    assert choose(QUESTION, [], 100) == []
-    assert choose(QUESTION, [RankedText("p", "Tarn Bridge", [], [], 3.0)], 100) == []
-
-
-def test_the_sentence_that_answers_is_read_first() -> None:
+def test_the_sentence_that_answers_is_the_likeliest() -> None:
     """A text that its cosine and the question's words favour, among others of the same passage and of another."""
     told = "Tarn Bridge was opened by Odile Varro in 1924."
     ranked = [
         RankedText("p1", "Salt", ["Salt is mined in the north.", "It is white."], [0.1, 0.0], 0.0),
         RankedText("p2", "Tarn Bridge", ["The bridge is green.", told, "It is long."], [0.4, 0.9, 0.3], 3.0),
     ]
-    [first] = choose(QUESTION, ranked, 12)
-    assert (first.passage, first.sentences) == (1, (1,))
+    found = describe(QUESTION, ranked)
+    assert found.places[int(np.argmax(shipped_scorer().odds(found.values)))] == (1, 1)
+    assert describe(QUESTION, []).places == []
 
 
 def test_a_title_leads_from_one_passage_to_another() -> None:

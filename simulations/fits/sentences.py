@@ -1,8 +1,8 @@
-"""Fit the model that scores sentences for windows, on training questions with marked gold documents.
+"""Fit the model that scores sentences, on training questions with marked gold documents.
 
 A sentence is wanted where it stands in a gold document and tells the answer or the title of another gold document; of a
 gold document without such a sentence, the one that tells most of the question is. Each question weighs the same, and so
-does each set. Printed is how many short answers stand in windows of some sizes (in brackets: by a model not fitted on
+does each set. Printed is how many short answers stand in the likeliest sentences (in brackets: by a model not fitted on
 the set) and in the first four passages.
 """
 
@@ -18,12 +18,11 @@ import typer
 from numpy.typing import NDArray
 
 from fedrag_flwr.answering.logistic import Logistic
-from fedrag_flwr.answering.windows import (
+from fedrag_flwr.answering.sentences import (
     FEATURES,
     SHIPPED,
     Described,
     RankedText,
-    choose,
     content_words,
     describe,
 )
@@ -36,7 +35,7 @@ from simulations.bench.frame import Bench
 from simulations.bench.plan import named
 
 CLOSED = {"yes", "no"}
-BUDGETS = (150, 180, 220, 260)
+BEST = (1, 3, 6)  # sentences
 FLOOR = 4  # passages
 
 
@@ -56,7 +55,7 @@ def run(
     beside: Annotated[str, typer.Option(help="Sets to look at only.")] = "2wikimultihopqa,musique",
     write: Annotated[bool, typer.Option(help="Put a model of all sets into the package.")] = False,
 ) -> None:
-    """Fit on all sets and without each; print what windows keep."""
+    """Fit on all sets and without each; print what the best sentences hold."""
     from pandas import DataFrame
 
     fitted = {name: marked_of(name, bench) for name in named(bench.sized(sets, "guides"), known_sets(), "set")}
@@ -67,13 +66,13 @@ def run(
         rest = [marked for other, marked in fitted.items() if other != name]
         without = fit(rest or [own]) if name in fitted else scorer
         line: dict[str, object] = {"set": name, f"first {FLOOR} passages": round(100 * floor(own), 1)}
-        for words in BUDGETS:
-            line[f"{words} words"] = f"{100 * kept(own, scorer, words):.1f} ({100 * kept(own, without, words):.1f})"
+        for most in BEST:
+            line[f"best {most}"] = f"{100 * held(own, scorer, most):.1f} ({100 * held(own, without, most):.1f})"
         lines.append(line)
-    bench.table("windows", DataFrame(lines), "Per cent of short answers that are in what is read")
+    bench.table("sentences", DataFrame(lines), "Per cent of short answers that stand in the likeliest sentences")
     if write:
         on = ", ".join(f"{name} {len(own)}" for name, own in fitted.items())
-        head = {"fitted_on": f"training questions: {on}", "fitted_by": "fedrag bench fit windows --write"}
+        head = {"fitted_on": f"training questions: {on}", "fitted_by": "fedrag bench fit sentences --write"}
         replace_file(SHIPPED, (json.dumps(head | scorer.model_dump(), indent=1) + "\n").encode())
 
 
@@ -131,14 +130,13 @@ def fit(sets: Sequence[Sequence[Marked]]) -> Logistic:
     return Logistic(features=FEATURES, weights=tuple(own.tolist()), bias=-float(own @ mean))
 
 
-def kept(marked: Sequence[Marked], scorer: Logistic, words: int) -> float:
-    """Share of short answers that stand in the windows."""
+def held(marked: Sequence[Marked], scorer: Logistic, most: int) -> float:
+    """Share of short answers that stand in so many of the likeliest sentences, or in their titles."""
     found = []
     for one in _short(marked):
-        told = []
-        for window in choose(one.gold.text, one.ranked, words, scorer):
-            passage = one.ranked[window.passage]
-            told.append(f"{passage.title} {' '.join(passage.sentences[place] for place in window.sentences)}")
+        best = np.argsort(-scorer.odds(one.described.values), kind="stable")[:most]
+        places = [one.described.places[row] for row in best]
+        told = [f"{one.ranked[place].title} {one.ranked[place].sentences[number]}" for place, number in places]
         found.append(_held(one.gold, " | ".join(told)))
     return float(np.mean(found))
 
