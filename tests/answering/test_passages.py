@@ -90,9 +90,9 @@ def test_a_budget_holds_and_keeps_the_first_units_in_order(read: list[EvidenceUn
     kept = within(read, most)
     assert sum(len(f"{unit.title} {unit.text}".split()) for unit in kept) <= most
     assert kept[:-1] == read[: max(len(kept) - 1, 0)]
-    for whole, part in zip(read, kept, strict=False):
-        assert whole.text.startswith(part.text)
-        assert len(part.text.split()) >= min(len(whole.text.split()), 12)
+    for before, part in zip(read, kept, strict=False):
+        assert before.text.startswith(part.text)
+        assert len(part.text.split()) >= min(len(before.text.split()), 12)
     if sum(len(f"{unit.title} {unit.text}".split()) for unit in read) <= most:
         assert kept == read
 
