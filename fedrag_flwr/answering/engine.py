@@ -266,7 +266,7 @@ class Engine:
         except PromptError:  # what others gave may be more than the model can read: home's own passages are not
             answer = self._answer(question, asked, home, start)
             return answer.decided(because("help", "the model cannot read what others gave"))
-        masked = fills_mask(asked.text, helped.draft.text, helped.units)
+        masked = fills_mask(asked.text, helped.draft.text, helped.units, self.evidence_store.device)
         best = helped if helped.confidence > home.confidence and not masked else home
         best = best.costing(home, helped)
         owners = sorted({unit.origin for unit in foreign})

@@ -21,6 +21,8 @@ SURE, LIKELY = 0.75, 0.5  # confidence from which an answer is told as such
 NOTHING_READ, NO_BEARER = "there is nothing to read", "no passage bears it"  # decisions on evidence
 MASKED = "what answers it is masked by its device"
 _MASK = re.compile(r"\[[A-Z][A-Z_ -]*\]")
+_NAMED = re.compile(r"\b[A-Z]\w+|\w*\d\w*")  # what may be a name or a number
+_SHORTENED = 3  # letters of the shortest word that is short for another
 
 
 class Text(Protocol):
@@ -104,16 +106,31 @@ def bearing_first(question: str, answer: str, units: Sequence[AnyText]) -> list[
     return sorted(units, key=weight, reverse=True)
 
 
-def fills_mask(question: str, answer: str, units: Sequence[Text]) -> bool:
-    """Whether an answer puts something else where the sentence that tells most of the question holds a mask."""
+def fills_mask(question: str, answer: str, units: Sequence[EvidenceUnit], home: str) -> bool:
+    """Whether an answer puts a name or a number of home where a sentence of another device holds a mask.
+
+    The sentence tells at least half of the question; the name stands in home's units and in no other's.
+    """
+    foreign = [unit for unit in units if unit.origin != home]
     asked = content_words(question)
-    added = content_words(answer) - asked
-    lines = [line for unit in units for line in _lines(unit)]
-    found = [(len(asked & content_words(line)), _MASK.search(line) is None, line) for line in lines]
-    if not found or not added:
+    masked = any(
+        _MASK.search(line) and len(asked & content_words(line)) >= _TELLS * len(asked)
+        for unit in foreign
+        for line in _lines(unit)
+    )
+    if not masked:
         return False
-    told, plain, sentence = max(found, key=lambda one: one[:2])
-    return not plain and told >= _TELLS * len(asked) and not added <= content_words(sentence)
+    theirs = set(told_words(" ".join([question, *(under_title(unit.title, unit.text) for unit in foreign)])))
+    ours = {
+        name for unit in units if unit.origin == home for name in _NAMED.findall(under_title(unit.title, unit.text))
+    }
+    filled = {word for name in set(_NAMED.findall(answer)) & ours for word in told_words(name)}
+    return any(not any(_says(word, one) for one in theirs) for word in filled)
+
+
+def _says(word: str, other: str) -> bool:
+    """Whether a word is another one, or that is short for it, as "Wed" for "Wednesday"."""
+    return word == other or (len(other) >= _SHORTENED and word.startswith(other))
 
 
 def told_of(path: str, score: float, recalled: str = "", place: str = "", devices: Sequence[str] = ()) -> Told:

@@ -120,10 +120,6 @@ class EvidenceStore:
             best.setdefault(passage_of(one.id), one.score)
         return self._load("paragraph", dict(list(best.items())[:most]))
 
-    def offered(self, hyperedges: Sequence[str], vector: Vector) -> list[EvidenceUnit]:
-        """The sentences of own hyperedges, best first; without any those nearest to a vector of shape (dimension,)."""
-        return self.units_of(hyperedges, vector) or self.nearest_sentences(vector, POOL)
-
     def _load(self, granularity: Granularity, scores: Mapping[str, float]) -> list[EvidenceUnit]:
         ranked = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
         ids = [unit_id for unit_id, _ in ranked]

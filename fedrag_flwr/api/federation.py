@@ -223,7 +223,7 @@ class Federation:
         return table.rename(columns={"question_id": "id", "score": "confidence"})[list(_COLUMNS)]
 
     def compare(self, strategies: Sequence[str], questions: Questions, *, verbose: bool = False) -> pd.DataFrame:
-        """Ask the same questions under several strategies.
+        """Ask the same questions under several strategies, and judge answers as they leave their homes, as `run` does.
 
         Returns
         -------

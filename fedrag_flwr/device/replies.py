@@ -295,12 +295,11 @@ class DeviceGiving:
         pool = MASKED_FOR_ONE * most if keeper.export.rewrites else budget
         if by == "graph":
             sentences = self.graph.retrieve(request.vector, POOL)
-        elif by == "sentences":
-            sentences = self.evidence_store.nearest_sentences(request.vector, POOL)
-        else:
+        elif by == "hyperedges":
             edges = [own for _, own in keeper.store.resolve_opaque(request.hyperedges).values()]
-            offered = self.evidence_store.offered if by == "nearest" else self.evidence_store.units_of
-            sentences = offered(edges, request.vector)
+            sentences = self.evidence_store.units_of(edges, request.vector)
+        else:
+            sentences = self.evidence_store.nearest_sentences(request.vector, POOL)
         units = self.evidence_store.around(sentences, pool)
         near: dict[str, list[EvidenceUnit]] = {}
         for one in sentences:

@@ -159,7 +159,7 @@ loc mcg mg mi mmhg mri mrsa msu nicu nsaid npo o2 ob obgyn od opd or ot oxygen p
 qd qid ra rbc rna ros rr rsv sars sids sle sob spo2 std sti t3 t4 tb tbi tia tid tnf tpn tsh uti vte wbc aspirin
 insulin ibuprofen metformin paracetamol penicillin warfarin vitamin vitamins today tomorrow yesterday tonight now
 daily weekly monthly yearly annual hourly nightly overnight sir madam mom mum dad hi hello dear thanks amen god
-internet web wifi sms pdf faq ok okay
+internet web wifi sms pdf faq ok okay mon tue tues wed thu thur thurs fri sat feb apr aug sep sept oct nov dec
 """
 _PHRASES = (
     "emergency department",

@@ -511,16 +511,6 @@ def test_evidence_for_others_is_that_of_named_hyperedges_in_order(people: EdgeDe
     assert people.evidence_store.units_of(["no-such-edge"], vector) == []
 
 
-def test_where_no_hyperedge_is_named_the_nearest_sentences_are_offered(people: EdgeDevice, encoder: Encoder) -> None:
-    vector = encoder.encode(["Where was the admiral Jonas Keel born?"])[0]
-    edges = [min(people.store.hyperedges(), key=lambda edge: len(edge.members)).id]
-    assert people.evidence_store.offered(edges, vector) == people.evidence_store.units_of(edges, vector)
-    offered = people.evidence_store.offered([], vector)
-    assert offered[0].id.startswith("jonas-keel#")
-    assert len(people.evidence_store.offered(edges, vector)) < len(offered)
-    assert people.evidence_store.offered(["an-edge-that-went"], vector) == offered
-
-
 @pytest.mark.parametrize("budget", [1, 2, 4])
 def test_an_owner_gives_no_more_than_was_asked_for(budget: int, people: EdgeDevice, encoder: Encoder) -> None:
     vector = encoder.encode(["Where was the admiral Jonas Keel born?"])[0]
@@ -532,7 +522,7 @@ def test_an_owner_gives_no_more_than_was_asked_for(budget: int, people: EdgeDevi
 
 def test_passages_are_given_whole_in_the_order_of_their_best_sentences(people: EdgeDevice, encoder: Encoder) -> None:
     vector = encoder.encode(["Where was the admiral Jonas Keel born?"])[0]
-    sentences = people.evidence_store.offered([], vector)
+    sentences = people.evidence_store.nearest_sentences(vector, 20)
     given = people.evidence_store.around(sentences, 3)
     whole = {one.id: one for one in people.store.passages()}
     assert [one.text for one in given] == [whole[one.id].text for one in given]

@@ -114,7 +114,8 @@ def test_a_surer_answer_is_not_told_as_a_less_sure_one(one: float, other: float)
 PAINTED = EvidenceUnit(
     "m", "The hall shows a river. It was painted by [PERSON] in 1998.", "museums", 0.5, "Copper Hall"
 )
-SURVEY = EvidenceUnit("o", "Odile Varro measured the bridge.", "bridges", 0.5, "Tarn Bridge")
+SURVEY = EvidenceUnit("o", "Odile Varro measured the bridge. It is shut on Wednesday.", "bridges", 0.5, "Tarn Bridge")
+COURSE = EvidenceUnit("c", "Course: Rowing; Day: Wed; Time: 16:30; Teacher: [PERSON]", "museums", 0.5)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +126,10 @@ SURVEY = EvidenceUnit("o", "Odile Varro measured the bridge.", "bridges", 0.5, "
         ("In which year was it painted?", "1998", False),
         ("Who measured the bridge?", "Odile Varro", False),  # another sentence tells it
         ("By whom was it painted in 1998?", "", False),
+        ("When is the rowing course?", "On Wednesday at 16:30", False),  # the mask stands beside what is asked for
+        ("Who is the teacher of the rowing course?", "Odile Varro teaches rowing", True),
+        ("Who is the teacher of the rowing course?", "Nobody", False),
     ],
 )
-def test_nothing_else_is_put_where_a_mask_stands(question: str, answer: str, filled: bool) -> None:
-    assert fills_mask(question, answer, (PAINTED, SURVEY)) == filled
+def test_no_name_of_home_is_put_where_another_device_holds_a_mask(question: str, answer: str, filled: bool) -> None:
+    assert fills_mask(question, answer, (PAINTED, SURVEY, COURSE), "bridges") == filled
