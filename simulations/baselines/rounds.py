@@ -68,6 +68,7 @@ class Steps:
             for number, (asked, answer) in enumerate(steps, 1)
         ]
         in_turn = [name for rank in range(limits.passages) for found in hits for name in found[rank : rank + 1]]
+        notes = within(notes, limits.words // 2)  # a model that rambles must not crowd out the passages
         return [*notes, *self._substrate.passage_units(question, in_turn)]
 
 

@@ -328,7 +328,7 @@ def test_scores_that_are_none_cost_their_own_question_alone(files: Federation, t
             tuple(scores),
         )
         sealed = routing.route(request, "1").messages
-    assert [(one.question_id, one.device) for one in sealed] == [(far.id, "rivers")]
+    assert [(one.question_id, one.device) for one in sealed] == [(far.id, "rivers"), (far.id, "harbours")]
 
 
 def test_owners_leave_out_what_they_cannot_open(files: Federation) -> None:
