@@ -79,6 +79,8 @@ def _run(names: Sequence[str], fixture: Fixture, rows: Rows, tell: Tell) -> None
             fixture.forget_walks(name)
     if any(name in BASELINES for name in waiting):
         _read(fixture, rows)
+    if not waiting:  # a finished run is told once more
+        return
     with ExitStack() as opened:
         systems = {name: _prepared(name, fixture, rows, tell, opened) for name in waiting}
         start = time.monotonic()
