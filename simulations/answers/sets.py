@@ -27,7 +27,7 @@ from fedrag_flwr.text.pipeline import SpacyPipeline
 from simulations.answers.made_up import made_up
 from simulations.corpora.domain_data import DomainQuestion, read_domains
 
-USED = 100  # dev rows of each multi-hop set that earlier tables asked
+USED = 160  # dev rows of each multi-hop set that earlier tables asked
 ROWS = 60  # questions that a table asks of each set but `demo` and `guides`
 TRAIN = {"hotpotqa": 100, "2wikimultihopqa": 60, "musique": 60, "openstax": 60, "medquad": 60}  # to fit on
 DEVICES = 5
