@@ -107,9 +107,10 @@ def bearing_first(question: str, answer: str, units: Sequence[AnyText]) -> list[
 
 
 def fills_mask(question: str, answer: str, units: Sequence[EvidenceUnit], home: str) -> bool:
-    """Whether an answer puts a name or a number of home where a sentence of another device holds a mask.
+    """Whether an answer puts a name or a number where a sentence of another device holds a mask.
 
-    The sentence tells at least half of the question; the name stands in home's units and in no other's.
+    The sentence tells at least half of the question, and no other device tells the name. A first word is one only where
+    home tells it: it has its capital anyway.
     """
     foreign = [unit for unit in units if unit.origin != home]
     asked = content_words(question)
@@ -124,7 +125,9 @@ def fills_mask(question: str, answer: str, units: Sequence[EvidenceUnit], home: 
     ours = {
         name for unit in units if unit.origin == home for name in _NAMED.findall(under_title(unit.title, unit.text))
     }
-    filled = {word for name in set(_NAMED.findall(answer)) & ours for word in told_words(name)}
+    first, _, rest = answer.partition(" ")
+    names = {*_NAMED.findall(rest), *(set(_NAMED.findall(first)) & ours)}
+    filled = {word for name in names for word in told_words(name)}
     return any(not any(_says(word, one) for one in theirs) for word in filled)
 
 
