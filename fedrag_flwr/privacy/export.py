@@ -214,7 +214,8 @@ class ExportFilter:
                 continue
             title, text = bundle.prose
             kept = max((one.score for one in near.get(unit.id, ()) if clean(one.text) in text), default=-1.0)
-            score = max(kept, 0.0) if self.rewrites else float(np.float16(unit.score))
+            told_of = 0.0 if vector is None else kept
+            score = told_of if self.rewrites else float(np.float16(unit.score))
             released.append(EvidenceUnit(self._hide(unit.id), text, self._device, score, title))
         if self.rewrites:
             told = released if vector is None else rescored(released, vector, self._encoder)

@@ -81,8 +81,8 @@ def given(
     near = _shown(answer, trace)
     if answer.path in ("memorizer", "remote", "cache"):
         near = bearing_first(answer.recalled or question, answer.text, near)
-    bearing = [one.source for one in answer.citations] or [f"{one.origin}/" for one in near[:1]]
-    devices = [source.partition("/")[0] for source in bearing or answer.sources]
+    cited = [one.source for one in answer.citations] or ([] if near else answer.sources)
+    devices = [source.partition("/")[0] for source in cited] or [one.origin for one in near[:1]]
     place = near[0].place if near else ""
     return GivenAnswer(
         id=id,

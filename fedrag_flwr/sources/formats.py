@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import zipfile
 from functools import partial
 
@@ -16,16 +17,19 @@ from fedrag_flwr.sources.sheets import read_csv, read_ods, read_tsv, read_xlsx
 
 JSON_LINES = ".jsonl"
 _MOST_UNPACKED = 512 * 2**20  # bytes
+_LOG = logging.getLogger(__name__)
 
 
 def read_attached(suffix: str, raw: bytes) -> str:
-    """The text of a message's attachment; "" for one that cannot be read."""
+    """The text of a message's attachment; "" for one that is not read, of which a warning tells."""
     reader = READERS.get(suffix) or FOREIGN.get(suffix)
     if reader is None or suffix in {".eml", ".mbox"}:
+        _LOG.warning("an attachment is %s", why_unread(suffix))
         return ""
     try:
         return reader(raw)[1]
-    except Exception:  # foreign bytes make parsers raise kinds beyond their own; the message is read all the same
+    except Exception as error:  # foreign bytes make parsers raise kinds beyond their own; the message is read
+        _LOG.warning("an attachment (%s) cannot be read (%s)", suffix, type(error).__name__)
         return ""
 
 
