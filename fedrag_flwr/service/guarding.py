@@ -135,12 +135,12 @@ def _is_open(scope: Scope) -> bool:
 
 def _bounded(receive: Receive, most: int) -> Receive:
     """A body that raises where it is larger than it may be, or comes too slowly."""
-    taken, more = 0, True
+    taken, more, end = 0, True, time.monotonic() + _READ_SECONDS
 
     async def bounded() -> Message:
         nonlocal taken, more
         try:
-            message = await asyncio.wait_for(receive(), _READ_SECONDS if more else None)
+            message = await asyncio.wait_for(receive(), max(0.0, end - time.monotonic()) if more else None)
         except TimeoutError:
             raise TooSlowError("the request did not arrive in time") from None
         taken += len(message.get("body", b""))

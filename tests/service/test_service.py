@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import http.client
 import json
+import select
 import socket
 import stat
 import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -36,6 +38,7 @@ from fedrag_flwr.records import (
     Question,
     ShareRequest,
 )
+from fedrag_flwr.service.peers import HEAD_SECONDS, MOST_CONNECTIONS
 from fedrag_flwr.service.protocol import ASK, ASK_ALOUD, CONFIG, HEALTH, LOCK, MESSAGES, METRICS, MOST_JSON, frame
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 from simulations.fixtures.service_process import ServiceProcess, serve_command
@@ -310,6 +313,32 @@ def test_a_body_that_does_not_tell_its_length_may_be_no_larger(service: ServiceP
     headers = {"Authorization": f"Bearer {service.token}", "Content-Type": "application/json"}
     got, told = send(service, "POST", path, headers, iter([bytes(2**20)]))
     assert (got, json.loads(told)["error"]) == (413, "TooLargeError")
+
+
+def test_idle_connections_shut_nobody_out(service: ServiceProcess) -> None:
+    idle = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(2 * MOST_CONNECTIONS)]
+    try:
+        headers = {"Authorization": f"Bearer {service.token}"}
+        got, _ = send(service, "GET", HEALTH, headers, b"")
+        assert got == 200
+        with service.client() as client:
+            assert client.health()["device"] == NAME
+        ready, _, _ = select.select(idle, [], [], 0)
+        assert len(ready) >= MOST_CONNECTIONS  # those that waited longest were closed
+    finally:
+        for one in idle:
+            one.close()
+
+
+@pytest.mark.parametrize("sent", [b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + bytes([65]) * 300_000, b"GET / HT"])
+def test_a_head_that_is_too_large_or_late_closes_its_connection(service: ServiceProcess, sent: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", service.port), timeout=2 * HEAD_SECONDS) as slow:
+        with suppress(ConnectionError, BrokenPipeError):
+            slow.sendall(sent)
+        with suppress(ConnectionResetError):
+            assert slow.recv(1) == b""
+    with service.client() as client:
+        assert client.health()["device"] == NAME
 
 
 def test_a_second_service_of_the_device_is_refused(service: ServiceProcess) -> None:
