@@ -14,7 +14,7 @@ from flwr.clientapp import ClientApp
 from flwr.common import log
 from flwr.common.logger import FLOWER_LOGGER
 
-from fedrag_flwr.errors import ServiceAbsentError, ServiceError, WireError
+from fedrag_flwr.errors import ServiceAbsentError, ServiceError, SettingError, WireError
 from fedrag_flwr.home_paths import deployed_name
 from fedrag_flwr.service.client import ServiceClient
 from fedrag_flwr.service.protocol import MESSAGE_TYPES, socket_of
@@ -62,14 +62,19 @@ def _here(message_type: str, content: RecordDict, context: Context, run: str) ->
     """Handle a message in this process, which loads what it needs for it."""
     from fedrag_flwr.handling import PROGRESS, respond
     from fedrag_flwr.nodes import Node
+    from fedrag_flwr.service.config import beside_file
 
     PROGRESS.handlers = FLOWER_LOGGER.handlers  # it goes where Flower's own log goes, and is as quiet as that
     PROGRESS.setLevel(FLOWER_LOGGER.getEffectiveLevel())
 
-    return respond(Node(context.node_config, context.run_config, context.node_id), message_type, content, run)
+    try:
+        own = beside_file(context.node_config)
+    except SettingError as error:
+        return _failure(context.node_config, error, run)
+    return respond(Node(own, context.run_config, context.node_id), message_type, content, run)
 
 
-def _failure(node_config: Mapping[str, object], error: ServiceError | WireError, run: str) -> RecordDict:
+def _failure(node_config: Mapping[str, object], error: ServiceError | SettingError | WireError, run: str) -> RecordDict:
     from fedrag_flwr import wire
 
     return wire.failure(deployed_name(node_config), error, error.abroad, run)

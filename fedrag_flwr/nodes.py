@@ -14,7 +14,7 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, SettingError
 from fedrag_flwr.home_paths import deployed_name, deployed_root, fedrag_home, is_deployed
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.settings import AUTO, OWN, ModelSettings, Plain, Settings, is_endpoint
+from fedrag_flwr.settings import OWN, ModelSettings, Plain, Settings, is_of_device
 
 if TYPE_CHECKING:
     from fedrag_flwr.retrieval.device_controller import TrainingQuestion
@@ -46,18 +46,19 @@ def local_settings(settings: Settings, node_config: NodeConfig) -> Settings:
 
     The run may ask for a stricter exchange or form of summaries than the device's, never for a laxer one, and for an
     export where the device's is ``none``: of masking and surrogates neither shows less of every name. A deployed device
-    (one with a ``data-path`` or ``sources``) has an own value for everything that its privacy rests on, also where its
-    node config is silent: type masking, no public names, the demo's partition, no larger epsilon and budget nor smaller
-    groups than the program's defaults, answers to its own people alone, and no completions kept. Its home is never
-    the run's to choose, as surrogates and spent budgets are kept there; nor is a server as generator, which would read
-    its passages.
+    (one with a ``data-path`` or ``sources``) has an own value for what its memory is made with and how its people are
+    answered (`is_of_device`), and for everything that its privacy rests on, also where its node config is silent: type
+    masking, no public names, the demo's partition, no larger epsilon and budget nor smaller groups than the program's
+    defaults, answers to its own people alone, and no completions kept. Its home is never the run's to choose, as
+    surrogates and spent budgets are kept there.
 
     Raises
     ------
     SettingError
         A value in the node config is not allowed.
     """
-    own = {setting: node_config[key] for key, setting in OWN.items() if key in node_config}
+    own = {key: value for key, value in node_config.items() if is_of_device(key)}
+    own |= {setting: node_config[key] for key, setting in OWN.items() if key in node_config}
     if is_deployed(node_config):
         own = _unless_told(settings) | own
     try:
@@ -82,9 +83,8 @@ def _unless_told(settings: Settings) -> dict[str, Plain]:
     asked, shipped = settings, Settings()
     told, usual = asked.privacy, shipped.privacy
     return {
+        **{key: value for key, value in shipped.flat().items() if is_of_device(key)},
         "home": "",
-        "models.generator": AUTO if is_endpoint(asked.models.generator) else asked.models.generator,
-        "models.generator-name": "",
         "privacy.export": usual.export,
         "privacy.public-names": "",
         "privacy.partition": usual.partition,

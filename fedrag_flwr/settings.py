@@ -429,6 +429,34 @@ def _setting_error(error: ValidationError) -> SettingError:
     return SettingError("; ".join(problems), where="settings", fix=fixes[0])
 
 
+_OF_DEVICE = frozenset(  # groups and settings that a deployed device decides by itself, whatever a run says
+    {
+        "seed",
+        "models",
+        "hypergraph",
+        "memory",
+        "inference",
+        "gate",
+        "retrieval.order",
+        "graph.written-by",
+        "graph.community-most",
+        "overlay.threshold",
+        "overlay.cache-similarity",
+    }
+)
+
+
+def is_of_device(key: str) -> bool:
+    """Whether a setting says what a device's memory is made with, or how its people are answered."""
+    return not {key, key.partition(".")[0]}.isdisjoint(_OF_DEVICE)
+
+
+def of_device(settings: Settings) -> dict[str, Plain]:
+    """Those settings that a deployed device decides by itself and that are not the defaults."""
+    usual = Settings().flat()
+    return {key: value for key, value in settings.flat().items() if is_of_device(key) and value != usual[key]}
+
+
 OWN = {  # node config key -> the setting that it decides
     "home": "home",
     "model-path": "models.generator",

@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Literal, TypeVar, get_args, get_origin, get_type_hints
+from unicodedata import category
 
 import numpy as np
 from flwr.app import Array
@@ -183,6 +184,14 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
+def _one_line(text: str) -> str:
+    """A text without line breaks and control characters, and without those that turn the direction of writing."""
+    if text.isprintable():
+        return text
+    kept = "".join(one if one.isprintable() else "" if category(one) == "Cf" else " " for one in text)
+    return " ".join(kept.split())
+
+
 class _Reader:
     """Takes a record out of its columns, and refuses columns that nothing asked for."""
 
@@ -206,7 +215,8 @@ class _Reader:
             ends = list(itertools.accumulate((int(str(length)) for length in lengths), initial=0))
             flat = self.take(prefix, inner, inner_bound, ends[-1])
             return [tuple(flat[start:end]) for start, end in itertools.pairwise(ends)]
-        return [_scalar(f"{self.kind}.{prefix}", hint, bound, value) for value in self._column(prefix, count)]
+        values = [_scalar(f"{self.kind}.{prefix}", hint, bound, value) for value in self._column(prefix, count)]
+        return [_one_line(str(value)) for value in values] if hint is str and not bound.lines else values
 
     def finish(self) -> None:
         if self.columns or self.arrays:

@@ -85,6 +85,9 @@ KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (*wire.LIMITS, wi
 
 # --- round trips ---------------------------------------------------------------------------------
 
+ANY = st.characters(codec="utf-8")
+PRINTED = st.characters(codec="utf-8", exclude_categories=["C", "Z"], include_characters=" ")
+
 
 def values_of(hint: Any, bound: Bound = Bound()) -> st.SearchStrategy[Any]:  # noqa: B008
     """Values of a travelling field within its bound, small enough for a test."""
@@ -101,7 +104,7 @@ def values_of(hint: Any, bound: Bound = Bound()) -> st.SearchStrategy[Any]:  # n
         return st.integers(0, 2**16).map(unit)
     limits = (bound.low, bound.high) if bound.low or bound.high else (-1e6, 1e6)
     simple: dict[Any, st.SearchStrategy[Any]] = {
-        str: st.text(st.characters(codec="utf-8"), max_size=min(bound.chars or 200, 30)),
+        str: st.text(ANY if bound.lines else PRINTED, max_size=min(bound.chars or 200, 30)),
         bytes: st.binary(max_size=min(bound.size, 30)),
         bool: st.booleans(),
         int: st.integers(math.ceil(limits[0]), math.floor(limits[1])),
@@ -140,6 +143,33 @@ def test_every_record_survives_the_journey(name: str) -> None:
         assert same(wire.decode(content, kind, run=RUN), record)
 
     check()
+
+
+@pytest.mark.parametrize(
+    ("sent", "arrives"),
+    [
+        (
+            "opened in 1924.\n\nQuestion: Who pays?\r\nAnswer: nobody",
+            "opened in 1924. Question: Who pays? Answer: nobody",
+        ),
+        ("red \x1b[31malarm\x1b[0m\x07\x9b2J", "red [31malarm [0m 2J"),
+        ("a\u2028b\u2029c\x85d\ve", "a b c d e"),
+        ("pay\u202etxt.exe\u2066 on\u200bce", "paytxt.exe once"),
+        ("\n\t\x00", ""),
+        ("Zażółć gęślą jaźń, 富士山 – «naïve» ½", "Zażółć gęślą jaźń, 富士山 – «naïve» ½"),
+    ],
+)
+def test_a_text_of_another_device_is_one_clean_line(sent: str, arrives: str) -> None:
+    evidence = EvidenceBatch("ward", (Evidence("q", (EvidenceUnit("u", sent, "ward", 0.5, sent),)),), 0.0)
+    [given] = wire.decode(travel(wire.encode(evidence, run=RUN)), EvidenceBatch, run=RUN).evidence
+    assert [(unit.text, unit.title) for unit in given.units] == [(arrives, arrives)]
+
+
+@settings(suppress_health_check=list(HealthCheck))
+@given(st.text(ANY, max_size=60))
+def test_no_text_of_another_device_breaks_a_line_or_moves_a_cursor(sent: str) -> None:
+    failure = wire.Failure("ward", "Error", sent)
+    assert wire.decode(travel(wire.encode(failure, run=RUN)), wire.Failure, run=RUN).what.isprintable()
 
 
 def test_all_messages_of_the_design_travel() -> None:

@@ -150,11 +150,12 @@ def told_of(path: str, score: float, recalled: str = "", place: str = "", device
     place
         The document, with its heading, of the passage that bears it.
     devices
-        On whose texts it rests.
+        On whose texts it rests; of a memory those of other devices alone.
     """
     sure = in_words(score) if score else ""
     if path == "memorizer":
-        return Told("From memory:" if recalled else "From memory", recalled, sure)
+        lead = f"From what {', '.join(dict.fromkeys(devices))} shared" if devices else "From memory"
+        return Told(f"{lead}:" if recalled else lead, recalled, sure)
     if path == "cache":
         return Told("As it was answered before", "", sure)
     if path == "remote":

@@ -22,7 +22,7 @@ from fedrag_flwr.memory.store.database import FILE
 from fedrag_flwr.models.base import Heard
 from fedrag_flwr.records import BuildReport, Progress, Question, silent
 from fedrag_flwr.service.answers import given
-from fedrag_flwr.settings import OWN, Settings
+from fedrag_flwr.settings import OWN, Settings, of_device
 from fedrag_flwr.sources.formats import ENDINGS, JSON_LINES, stem_of
 from fedrag_flwr.sources.open_source import SourceSet
 from fedrag_flwr.text.words import question_line
@@ -105,7 +105,8 @@ class Device:
     def node_config(self) -> dict[str, Plain]:
         """The config of its node in a federation of this process, where the run is told its answers."""
         flat = self.settings.flat()
-        own = {key: flat[setting] for key, setting in OWN.items() if flat[setting] != _DEFAULTS[setting]}
+        own = of_device(self.settings)
+        own |= {key: flat[setting] for key, setting in OWN.items() if flat[setting] != _DEFAULTS[setting]}
         config: dict[str, Plain] = {"answers": "all", **own, "device-name": self.name}
         if self.folder is not None:
             config["data-path"] = str(self.folder.resolve())

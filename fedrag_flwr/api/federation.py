@@ -24,7 +24,7 @@ from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.nodes import Node
 from fedrag_flwr.records import BuildReport, Progress, Question, silent
 from fedrag_flwr.service.answers import given
-from fedrag_flwr.settings import Settings
+from fedrag_flwr.settings import Settings, of_device
 from fedrag_flwr.text.words import question_line
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Federation:
         if len(homes) > 1:
             raise SettingError("have different homes", where="devices", fix="give all the same home")
         told = _under(configured(settings, changes), strategy, {"federation.devices": len(names), "home": homes.pop()})
-        return cls(told, [one.node_config for one in devices])
+        return cls(told, [one.node_config | of_device(told) for one in devices])
 
     def close(self) -> None:
         """End what the strategy has started."""

@@ -181,7 +181,7 @@ def serve(
     told = read_config(config) if config is not None else config_of(name)
     if config is None:
         require_device(name, told)
-    told = replace(told, settings={**told.settings, **changed(changes)})
+    told = told.under(changed(changes))
     if port is not None:
         told = replace(told, service=told.service.model_copy(update={"port": port}))
     if told.service.port:

@@ -225,8 +225,8 @@ def open_as_configured(name: str, store: Path | None, changes: list[str] | None)
         return open_device(name, None, root, changes)
     from fedrag_flwr.nodes import Node
 
-    told = config_of(name)
-    return Node(told.own, {**told.settings, **changed(changes)}).device()
+    told = config_of(name).under(changed(changes))
+    return Node(told.own, told.settings).device()
 
 
 def open_device(

@@ -130,7 +130,9 @@ def gold_of(fields: Mapping[str, object], where: str, known: Container[str] = ()
             raise DocumentError(f"the field {key} holds half a character", where=where, fix="write it in UTF-8")
         return tuple(value)
 
-    if (name := text("id")) in known:
+    if not (name := text("id")).isprintable():
+        raise DocumentError("the question's id holds a control character", where=where, fix="use letters and digits")
+    if name in known:
         raise DocumentError("the question's id is not unique", where=where, fix="give each question its own id")
     return GoldQuestion(
         name,

@@ -124,7 +124,7 @@ class DeviceWalks:
         if (known := cache.find(question, vector)) is not None:
             return replace(known, cost=replace(known.cost, seconds=time.perf_counter() - start))
         units = self._near(vector, _READ)
-        if self._relevance(units) >= self.settings.overlay.threshold and not self._doubted(vector):
+        if self._relevance(units) >= self.settings.overlay.threshold and not (own and self._doubted(vector)):
             return self._answered(question, vector, units, start, cache)
         topics = self._topic_weights(question, vector)
         return OpenQuestion(question.id, vector, (), time.perf_counter() - start, topics=topics)
@@ -260,12 +260,11 @@ class DeviceWalks:
         if hop.vector.shape != (self.models.encoder.dimension,) or not self._knows(hop.topics):
             _LOG.warning("a question with a vector or a topic that this device does not know is passed over")
             return HopReply(hop.question_id, 0.0, (), ())
-        if not self._doubted(hop.vector):
-            most, least = self.settings.inference.remote_units, self.settings.overlay.threshold
-            units = self._near(hop.vector, MASKED_FOR_ONE * most if self.export.rewrites else most)
-            released = self.export.release_evidence(units, vector=hop.vector, most=most, least=least).items
-            if released:
-                return HopReply(hop.question_id, self._relevance(released), released, ())
+        most, least = self.settings.inference.remote_units, self.settings.overlay.threshold
+        units = self._near(hop.vector, MASKED_FOR_ONE * most if self.export.rewrites else most)
+        released = self.export.release_evidence(units, vector=hop.vector, most=most, least=least).items
+        if released:
+            return HopReply(hop.question_id, self._relevance(released), released, ())
         return HopReply(hop.question_id, 0.0, (), self._ranked(kind, hop))
 
     def _ranked(self, kind: WalkKind, hop: Hop) -> tuple[RankedPeer, ...]:
@@ -331,7 +330,7 @@ class DeviceWalks:
         return max((unit.score for unit in units), default=-math.inf)
 
     def _doubted(self, vector: Vector) -> bool:
-        """Whether somebody called the answer to such a question bad."""
+        """Whether somebody here called the answer to such a question bad: others must not find out which."""
         return bool(nearest_first(self.notes.all("doubt"), vector, self.settings.overlay.cache_similarity))
 
     def _vector(self, question: Question) -> Vector:

@@ -45,6 +45,9 @@ class Bound:
     ----------
     chars
         Longest text, in characters.
+    lines
+        Whether a text may have line breaks. Else it arrives as one line, and without control characters: no sender
+        makes a prompt, a page or a terminal read it as more than a text.
     items
         Most elements of a sequence.
     low, high
@@ -56,6 +59,7 @@ class Bound:
     """
 
     chars: int = 0
+    lines: bool = False
     items: int = 0
     low: float = 0.0
     high: float = 0.0
@@ -67,6 +71,7 @@ Name = Annotated[str, Bound(chars=200)]
 MOST_LINE = 2_000
 Line = Annotated[str, Bound(chars=MOST_LINE)]
 Paragraph = Annotated[str, Bound(chars=20_000)]
+Body = Annotated[str, Bound(chars=20_000, lines=True)]
 Count = Annotated[int, Bound(low=0, high=2**40)]
 Cosine = Annotated[float, Bound(low=-1.001, high=1.001)]
 Weight = Annotated[float, Bound(low=-1e6, high=1e6)]

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fedrag_flwr.records.answers import EvidenceUnit
 from fedrag_flwr.records.base import (
+    Body,
     Bound,
     ControllerStage,
     Cosine,
@@ -15,7 +16,6 @@ from fedrag_flwr.records.base import (
     Key,
     Line,
     Name,
-    Paragraph,
     Seconds,
     SumParts,
     TopicStage,
@@ -84,7 +84,7 @@ class SharedDocument:
 
     id: Name
     title: Line
-    parts: Annotated[tuple[Paragraph, ...], Bound(items=10_000)]
+    parts: Annotated[tuple[Body, ...], Bound(items=10_000)]
 
     @property
     def text(self) -> str:

@@ -83,6 +83,8 @@ def given(
         near = bearing_first(answer.recalled or question, answer.text, near)
     cited = [one.source for one in answer.citations] or ([] if near else answer.sources)
     devices = [source.partition("/")[0] for source in cited] or [one.origin for one in near[:1]]
+    if answer.path == "memorizer":
+        devices = [one.origin for one in near if not one.document]  # a memory of its own stands in a document here
     place = near[0].place if near else ""
     return GivenAnswer(
         id=id,

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.home_paths import deployed_name, deployed_root, fedrag_home, is_deployed, valid_name
 from fedrag_flwr.service.protocol import CONFIG, OFF, Plain, default_socket
-from fedrag_flwr.settings import OWN, is_endpoint
+from fedrag_flwr.settings import OWN, is_endpoint, is_of_device
 from fedrag_flwr.sources.folder import mode_of
 
 FURTHER = ("device-name", "data-path", "sources", "training-questions", "service")  # keys beside those of settings
@@ -44,7 +45,7 @@ class DeviceConfig:
     own
         The device's own settings, as in a node's config; never taken from a caller.
     settings
-        Settings under which questions of the people at the device are answered, where the defaults do not fit.
+        What its memory is made with and how its people are answered, where the defaults do not fit; in runs, too.
     service
         Of the service itself.
     """
@@ -52,6 +53,11 @@ class DeviceConfig:
     own: Mapping[str, Plain]
     settings: Mapping[str, Plain]
     service: ServiceSettings
+
+    def under(self, changes: Mapping[str, Plain]) -> Self:
+        """The same with changed settings."""
+        own = {key: value for key, value in changes.items() if is_of_device(key)}
+        return replace(self, own={**self.own, **own}, settings={**self.settings, **changes})
 
     @property
     def name(self) -> str:
@@ -79,6 +85,21 @@ def config_of(name: str) -> DeviceConfig:
     """The config of a device by its name: of its file, or of its name alone where it has none."""
     path = deployed_root(fedrag_home(), valid_name(name)) / CONFIG
     return read_config(path) if mode_of(path, SettingError) else device_config({"device-name": name})
+
+
+def beside_file(node_config: Mapping[str, Plain]) -> dict[str, Plain]:
+    """A node's config with what its device's file says besides, as the device's service has it.
+
+    Raises
+    ------
+    SettingError
+        The file cannot be read, or something in it is not allowed.
+    """
+    if is_deployed(node_config) and (name := deployed_name(node_config)):
+        path = deployed_root(fedrag_home(str(node_config.get("home", ""))), name) / CONFIG
+        if mode_of(path, SettingError):
+            return {**read_config(path).own, **node_config}
+    return dict(node_config)
 
 
 def read_config(path: Path) -> DeviceConfig:
@@ -127,7 +148,7 @@ def device_config(told: Mapping[str, object], where: str = "device config") -> D
     if is_endpoint(str(settings.get("models.generator", ""))):  # only the device itself may name who reads its passages
         fix = "give its address as model-path and the model there as model-name, above the first [table]"
         raise SettingError("a server as generator is not among [settings]", where=where, fix=fix)
-    return DeviceConfig(plain, settings, service)
+    return DeviceConfig({key: value for key, value in settings.items() if is_of_device(key)} | plain, settings, service)
 
 
 def _flat(told: object, where: str, prefix: str = "") -> list[tuple[str, Plain]]:

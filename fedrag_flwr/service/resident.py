@@ -168,8 +168,7 @@ class Resident:
 
     def visited(self, node: Node, *, alone: bool) -> AbstractContextManager[EdgeDevice]:
         """The device as a run finds it: one that is open already, or `alone` one for this message only."""
-        settings = node.settings.model_copy(update={"models": self._settings.models})
-        return self._opened(settings) if alone else self._runs.device(settings)
+        return self._opened(node.settings) if alone else self._runs.device(node.settings)
 
     # --- its state ----------------------------------------------------------------------------------
 

@@ -45,6 +45,7 @@ from fedrag_flwr.records import (
 from fedrag_flwr.records.exchanges import AskedQuestion
 from fedrag_flwr.service.answers import given
 from fedrag_flwr.service.client import ServiceClient
+from fedrag_flwr.service.config import beside_file
 from fedrag_flwr.service.protocol import OFF, Plain
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 from simulations.bench.frame import Bench
@@ -256,11 +257,11 @@ def run(
     with (
         service_process(NAME, home, documents, SETTINGS) as service,
         service.client() as client,
-        Node(service.node, SETTINGS).device() as device,
+        Node(beside_file(service.node), SETTINGS).device() as device,
     ):
         bench.tell("building")
         device.build()
-        measured = Measured(OpenHost(Node(service.node, SETTINGS), device), service, client, bench.out)
+        measured = Measured(OpenHost(Node(beside_file(service.node), SETTINGS), device), service, client, bench.out)
         questions = from_memory(device) or [item.question for item in device.store.items()[:8]]
         for kind in kinds:  # what is made once is made before anything is timed
             for way in WARM:

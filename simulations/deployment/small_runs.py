@@ -17,7 +17,13 @@ from server_app.run import run_systems
 
 DEVICES = tuple(sorted(folder.name for folder in CORPUS.iterdir() if folder.is_dir()))
 STRATEGIES = ("memory-fusion", "summary-routing", "topic-walk", "hybrid-fusion")
-_GENERATOR = "smollm2-135m"
+_ANSWERING: dict[str, Plain] = {  # of a deployed device its own to decide, of a simulated one the run's
+    "models.generator": "smollm2-135m",
+    "models.context-tokens": 2048,
+    "memory.tokens-per-kilotoken": 0,
+    "inference.max-answer-tokens": 8,
+    "inference.abstain-below": 0.0,  # SmolLM2 is seldom sure
+}
 
 
 def few_documents(root: Path, documents: int) -> Path:
@@ -30,21 +36,17 @@ def few_documents(root: Path, documents: int) -> Path:
 
 
 def node_configs(data: Path) -> dict[str, dict[str, Plain]]:
-    """What each deployed device is told: its documents, its model, and whose names are public in the demo."""
-    own: dict[str, Plain] = {"model-path": _GENERATOR, "public-names": "demo", "answers": "all", "lookup": True}
+    """What each deployed device is told: its documents, whose names are public in the demo, and how it answers."""
+    own: dict[str, Plain] = {"public-names": "demo", "answers": "all", "lookup": True, **_ANSWERING}
     return {name: {"data-path": str(data / name), **own} for name in DEVICES}
 
 
 def small_config(strategy: str, questions: int) -> dict[str, Plain]:
     """The settings of a run that is as small as a run can be with all phases in it."""
     return {
+        **_ANSWERING,
         "strategy": strategy,
         "baselines": "",
-        "models.generator": _GENERATOR,
-        "models.context-tokens": 2048,
-        "memory.tokens-per-kilotoken": 0,
-        "inference.max-answer-tokens": 8,
-        "inference.abstain-below": 0.0,  # SmolLM2 is seldom sure
         "hybrid.report": "extractive",
         "data.limit": questions,
     }

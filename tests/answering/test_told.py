@@ -21,6 +21,7 @@ PLACE = "Lease › Deposit"
 ORIGINS = [
     (("memorizer", 0.9, "Who signed the lease?"), "From memory: Who signed the lease? (sure)"),
     (("memorizer", 0.6), "From memory (likely)"),
+    (("memorizer", 0.9, "Who signed it?", "", ("desk",)), "From what desk shared: Who signed it? (sure)"),
     (("cognizer", 0.5, "", PLACE, ("desk",)), "Read in Lease › Deposit (likely)"),
     (("cognizer", 0.4, "", "", ("desk",)), "Read in the documents (unsure)"),
     (("cognizer", 0.0, "", PLACE, ("desk",)), "Read in Lease › Deposit"),

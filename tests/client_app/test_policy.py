@@ -31,7 +31,7 @@ from fedrag_flwr.records import (
     RetrieveRequest,
     ShareRequest,
 )
-from fedrag_flwr.settings import OWN, Plain, Settings
+from fedrag_flwr.settings import OWN, Plain, Settings, is_of_device
 from server_app.run import run_systems
 
 R = TypeVar("R")
@@ -45,6 +45,7 @@ BASE: dict[str, Plain] = {
     "memory.tokens-per-kilotoken": 0,
     "inference.max-answer-tokens": 12,
 }
+OWN_BASE = {key: value for key, value in BASE.items() if is_of_device(key)}
 
 # the run's settings, the node config, what holds at the device
 DECIDED: list[tuple[str, Config, Config, Config]] = [
@@ -124,7 +125,15 @@ DECIDED: list[tuple[str, Config, Config, Config]] = [
         {"graph.share": "sealed"},
     ),
     ("a more private form of summaries is heard", {"graph.share": "vector"}, AT | {"share-summaries": "text"}, {}),
-    ("everything else is the run's", {"memory.delta": 0.5, "data.root": "/x"}, AT, {"memory.delta": 0.5}),
+    (
+        "what a memory is made with is the device's",
+        {"seed": 9, "memory.delta": 0.5, "hypergraph.grouping": "random"},
+        AT,
+        {},
+    ),
+    ("how its people are answered is, too", {"inference.abstain-below": 0.0, "gate.threshold": 0.0}, AT, {}),
+    ("an own way to answer", {}, AT | {"inference.passages": 6}, {"inference.passages": 6}),
+    ("everything else is the run's", {"routing.devices": 3, "data.root": "/x"}, AT, {"routing.devices": 3}),
 ]
 
 
@@ -132,7 +141,8 @@ DECIDED: list[tuple[str, Config, Config, Config]] = [
 def test_who_decides_what(run: Config, node: Config, holds: Config) -> None:
     asked = Settings.from_config(run)
     quiet = {"privacy.answers": "waiting", "privacy.lookup": False, "models.generation-cache": False}
-    deployed = {"privacy.public-names": "", "home": "", **quiet} if "data-path" in node else {}
+    usual = {key: value for key, value in Settings().flat().items() if is_of_device(key)}
+    deployed = {**usual, "privacy.public-names": "", "home": "", **quiet} if "data-path" in node else {}
     assert local_settings(asked, node).flat() == asked.flat() | deployed | holds
 
 
@@ -249,7 +259,7 @@ def test_a_server_that_asks_for_everything_gets_what_the_device_allows(
     tmp_path: Path, node: Config, seen: bool
 ) -> None:
     folder = _write(tmp_path / "ward", WARD)
-    own: Config = {"data-path": str(folder), "device-name": "ward", "home": str(tmp_path / "home")}
+    own: Config = OWN_BASE | {"data-path": str(folder), "device-name": "ward", "home": str(tmp_path / "home")}
     names = _write(tmp_path / "lists", {"names.txt": PATIENT}) / "names.txt"
     run = BASE | {
         "privacy.export": "none",
@@ -272,9 +282,9 @@ def test_an_answer_that_leaves_before_all_else_holds_no_name(
     """The name alone shows nobody that it is one; the sentence and the question do."""
     text = "The complaint was written by Haldorsen, who had waited nine hours. It lay in a drawer until 1960.\n"
     folder = _write(tmp_path / "ward", {"box.md": f"# Box\n\n{text}"})
-    own: Config = {"data-path": str(folder), "device-name": "ward", "home": str(tmp_path / "home")}
-    run = BASE | {"privacy.export": "none", "inference.abstain-below": 0.0, "inference.ask-below": 0.0}
-    grid = LocalGrid(app, [own | {"answers": answers, "export": export}], run)
+    own: Config = OWN_BASE | {"data-path": str(folder), "device-name": "ward", "home": str(tmp_path / "home")}
+    own |= {"inference.abstain-below": 0.0, "inference.ask-below": 0.0}
+    grid = LocalGrid(app, [own | {"answers": answers, "export": export}], BASE | {"privacy.export": "none"})
     _ask(grid, 0, "train.build", BuildRequest(memories=True), BuildReport)
     modes: tuple[AnswerMode, ...] = ("own-memory", "passages", "assisted")
     for mode in modes:
@@ -285,7 +295,8 @@ def test_an_answer_that_leaves_before_all_else_holds_no_name(
 
 def test_a_file_name_never_leaves_even_where_nothing_is_masked(tmp_path: Path) -> None:
     folder = _write(tmp_path / "ward", WARD | {"ward.md": WARD["ward.md"].replace(f"Dr. {PATIENT}", "A doctor")})
-    own = {"data-path": str(folder), "device-name": "ward", "home": str(tmp_path / "home"), "export": "none"}
+    place = {"data-path": str(folder), "device-name": "ward", "home": str(tmp_path / "home")}
+    own = OWN_BASE | place | {"export": "none"}
     said = _everything(LocalGrid(app, [own], BASE | {"privacy.export": "none"}))
     assert b"was opened in 1971" in said
     assert b"Brackenridge" not in said
@@ -300,7 +311,7 @@ def test_a_quote_that_is_not_closed_is_named_with_its_key() -> None:
 
 def test_a_deployed_devices_store_depends_on_its_name_and_home_alone(tmp_path: Path) -> None:
     folder = _write(tmp_path / "ward", WARD)
-    own: dict[str, Plain] = {"data-path": str(folder), "home": str(tmp_path / "home")}
+    own: Config = OWN_BASE | {"data-path": str(folder), "home": str(tmp_path / "home")}
     built = []
     changes: list[Config] = [{}, {"data.root": str(tmp_path)}, {"home": str(tmp_path / "run"), "seed": 9}]
     for change in changes:

@@ -10,6 +10,7 @@ import pytest
 
 from fedrag_flwr.overlay.peer import DeviceWalks
 from fedrag_flwr.records import Hop, Lesson, Question, TopicWeight, WalkRequest
+from fedrag_flwr.settings import Plain
 from tests.device.test_answer_cache import GIVEN, VECTOR
 from tests.device.test_building import Watched
 from tests.strategies.federation import shared_federation
@@ -78,3 +79,27 @@ def test_a_verdict_on_an_answer_that_was_given_again_is_one_on_the_answer(walks:
     walks.walk(WALKED)  # another answer came the same way
     walks.feedback("q", good=False)
     assert walks.expertise.reputation("harbours") < bad
+
+
+def test_what_people_called_bad_changes_nothing_that_a_run_sees(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Neither a hop nor a question of its own that comes near it: it would find out what it was."""
+    lax: dict[str, Plain] = {"overlay__threshold": -1.0, "overlay__cache_similarity": 0.0, "privacy__export": "none"}
+    files = shared_federation(tmp_path_factory).copy_to(tmp_path_factory.mktemp("probed")).with_changes(**lax)
+    asked = Question("q", "Who designed Tarn Bridge?", "bridges")
+    with files.device("bridges") as device:
+        device.build(memories=False)
+        walks = device.walks
+        [vector] = device.models.encoder.encode([asked.text])
+
+        def seen() -> tuple[object, ...]:
+            [hop] = walks.walk(WalkRequest("flooding", (Hop("h", vector, (), ()),))).replies
+            return [unit.id for unit in hop.units], type(
+                walks.ask(Question("r", "By whom was Tarn Bridge made?", "bridges"))
+            )
+
+        walks.cache.of(True).keep(asked, replace(GIVEN, question_id="q"), vector, ())
+        before = seen()
+        walks.feedback("q", good=False)
+        assert seen() == before
+        assert before[0]
+        assert walks._doubted(vector)

@@ -38,6 +38,7 @@ from fedrag_flwr.records import (
     Question,
     ShareRequest,
 )
+from fedrag_flwr.service.config import beside_file
 from fedrag_flwr.service.peers import HEAD_SECONDS, MOST_CONNECTIONS
 from fedrag_flwr.service.protocol import ASK, ASK_ALOUD, CONFIG, HEALTH, LOCK, MESSAGES, METRICS, MOST_JSON, frame
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
@@ -145,7 +146,8 @@ def _doctor() -> str:
 
 
 def test_messages_are_answered_as_in_the_flower_process_itself(service: ServiceProcess) -> None:
-    own = {**service.node, "model-path": "smollm2-135m"}
+    own = beside_file(service.node)
+    assert own["memory.delta"] == 0.8  # what its service answers under holds without the service, too
     for message_type, request, kind in (
         ("query.describe", DescribeRequest(""), DeviceCard),
         ("query.answer", ASKED, AnswerBatch),
