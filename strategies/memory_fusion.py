@@ -115,8 +115,9 @@ class MemoryFusion(HelpingRag):
             for want in question.wants:
                 owner = self.node_of(want.owner)
                 if owner is not None and question.vector.shape == (self.cards[owner].dimension,):
+                    edges = want.hyperedges if self.retrieve_by == "hyperedges" else ()
                     requests[owner][question.question_id] = EvidenceRequest(
-                        question.question_id, question.vector, want.hyperedges, budget
+                        question.question_id, question.vector, edges, budget
                     )
         return requests
 

@@ -71,7 +71,7 @@ class RagRoute(ServingRag):
                     question_id, self.open[question_id].vector, (), self.settings.inference.remote_units
                 )
         at_home = {question_id: asking.seconds for question_id, asking in self.open.items()}
-        help_given = self.ask_owners(requests, "sentences")
+        help_given = self.ask_owners(requests, "nearest")
         self.answer_here(help_given)
         for question_id, route in routes.items():
             spent = at_home[question_id] + help_given.get(question_id, Help()).seconds

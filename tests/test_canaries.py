@@ -281,7 +281,7 @@ def test_the_records_of_a_database_leave_without_canaries(tmp_path: Path, models
         units = opened.store.units("sentence")
         held = " ".join(one.text for one in opened.store.sentences(units.ids))
         batch = opened.giving.evidence(
-            [EvidenceRequest(f"q{n}", vector, (), 4) for n, vector in enumerate(units.vectors)], by="sentences"
+            [EvidenceRequest(f"q{n}", vector, (), 4) for n, vector in enumerate(units.vectors)], by="nearest"
         )
         hits = opened.summaries.answer(HitsRequest(asked, records=2, related=2))
     assert found_in(held.encode(), canaries) == set(canaries)

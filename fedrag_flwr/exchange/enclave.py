@@ -131,7 +131,7 @@ class Enclave:
             self._open[name] = sealed_question
             [vector] = self._models.encoder.encode([sealed_question.question.text])
             asked = EvidenceRequest(name, vector, (), self._settings.inference.remote_units)
-            requests += seal_requests(asked, "sentences", peers, self.key.public, self._run)
+            requests += seal_requests(asked, "nearest", peers, self.key.public, self._run)
         return SealedMessages(_SELF, tuple(requests))
 
     def answer(self, evidence: SealedMessages) -> SealedMessages:

@@ -194,12 +194,10 @@ class PrivateRouting:
         held = request.by != "nearest" or self._settings.fedrag.has("summaries")
         chosen = by_scores or [self._by_overview(vector) if held else () for vector, _ in sought]
         for question, (vector, wants), owners in zip(questions, sought, chosen, strict=True):
-            asked = {want.owner: want.hyperedges for want in wants}
-            asked |= {owner: () for owner in owners if owner not in asked}
-            for owner, hyperedges in list(asked.items())[:MOST_ASKED]:
-                if owner in peers:
-                    about = EvidenceRequest(question.id, vector, hyperedges, self._settings.inference.remote_units)
-                    messages += seal_requests(about, request.by, [peers[owner]], self._key.public, run)
+            asked = dict.fromkeys([*(want.owner for want in wants), *owners])
+            known = [peers[owner] for owner in list(asked)[:MOST_ASKED] if owner in peers]
+            about = EvidenceRequest(question.id, vector, (), self._settings.inference.remote_units)
+            messages += seal_requests(about, request.by, known, self._key.public, run)
         return SealedMessages(self._device, tuple(messages), time.perf_counter() - start)
 
     def _by_overview(self, vector: Vector) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ Step = Literal[
     "report",
     "outcome",
 ]
-RetrieveBy = Literal["hyperedges", "nearest", "sentences", "graph"]
+RetrieveBy = Literal["hyperedges", "nearest", "graph"]
 Share = Literal["memories"]
 Exchange = Literal["plain", "download", "encrypted"]
 ControllerStage = Literal["moments", "fit", "keep"]

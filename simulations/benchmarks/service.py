@@ -80,7 +80,7 @@ class Measured:
             "train.build": BuildRequest(memories=True),
             "query.centroids": CentroidRequest(16),
             "query.answer": AnswerRequest("memory", (Question("q", question, NAME),)),
-            "query.retrieve": RetrieveRequest((EvidenceRequest("q", vector, (), 4),), "sentences"),
+            "query.retrieve": RetrieveRequest((EvidenceRequest("q", vector, (), 4),), "nearest"),
             "query.hits": HitsRequest((AskedQuestion("q", question),), 3, 0),
         }
         return to_bytes(wire.encode(asked[kind], run=RUN))

@@ -95,7 +95,7 @@ def test_what_was_released_for_a_reply_that_fails_did_not_leave(
     def counted() -> int:
         return sum(row.count for row in OutgoingLedger(kept).by_kind() if row.kind == "evidence")
 
-    request = RetrieveRequest((EvidenceRequest("q", vector, (), 4),), "sentences")
+    request = RetrieveRequest((EvidenceRequest("q", vector, (), 4),), "nearest")
     before = counted()
     with monkeypatch.context() as patch:
         patch.setitem(wire.LIMITS, EvidenceBatch, 1)

@@ -76,7 +76,7 @@ def help_with_what_waits(asking: Resident, helping: Resident) -> None:
     waiting = tell(asking, "query.waiting", WaitingRequest(most=8, texts=False), WaitingBatch)
     asked = tell(asking, "query.answer", AnswerRequest("assisted", waiting.questions), AnswerBatch)
     wanted = tuple(EvidenceRequest(one.question_id, one.vector, (), 4) for one in asked.open)
-    given = tell(helping, "query.retrieve", RetrieveRequest(wanted, "sentences"), EvidenceBatch)
+    given = tell(helping, "query.retrieve", RetrieveRequest(wanted, "nearest"), EvidenceBatch)
     tell(asking, "query.finish", FinishRequest(waiting.questions, given.evidence), AnswerBatch)
 
 
