@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import logging
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -16,8 +17,8 @@ from fedrag_flwr.errors import DocumentError, EmptySourceError, FedragError, Sou
 from fedrag_flwr.records import Document
 from fedrag_flwr.sources.base import MEANT_EMPTY, Failure, Reading, Skipped, make_document
 from fedrag_flwr.sources.conversion import Converter
-from fedrag_flwr.sources.formats import ENDINGS, FOREIGN, JSON_LINES, READERS, stem_of, why_unread
-from fedrag_flwr.sources.readers import read_json_lines
+from fedrag_flwr.sources.formats import ENDINGS, FOREIGN, JSON_LINES, READERS, TEXTS, stem_of, why_unread
+from fedrag_flwr.sources.readers import is_windows, read_json_lines
 from fedrag_flwr.text.words import normalise_line
 
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
@@ -53,6 +54,7 @@ def mode_of(path: Path, kind: type[FedragError] = SourceError) -> int:
     return looked_at(path, lambda one: one.stat().st_mode, 0, kind)
 
 
+_LOG = logging.getLogger(__name__)
 MAX_BYTES = 20 * 2**20
 MAPPING_FILES = "*.source.toml"  # beside a folder's texts; each is a source of its own
 _KNOWN = frozenset(ENDINGS)
@@ -237,6 +239,8 @@ def _safe(name: str) -> str:
 
 
 def _parsed(name: str, suffix: str, raw: bytes, converter: Converter) -> tuple[str, str]:
+    if suffix in TEXTS and is_windows(raw):
+        _LOG.warning("%s: it is not UTF-8, and is read as Windows-1252", name)
     if suffix in FOREIGN:
         return converter.read(name, suffix, raw)
     try:

@@ -76,6 +76,9 @@ FOREIGN: dict[str, Reader] = {
 }
 """Those that may crash, hang or take all memory: run them by a `Converter`."""
 
+TEXTS = frozenset({*READERS, ".rst"} - {".json", ".ipynb"})
+"""Those that need not be UTF-8."""
+
 ENDINGS = (*READERS, *FOREIGN, JSON_LINES)
 """Of all files that are read."""
 

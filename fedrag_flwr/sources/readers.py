@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+
+from charset_normalizer import from_bytes
 
 from fedrag_flwr.errors import DocumentError
 from fedrag_flwr.sources.html import html_text
@@ -16,6 +19,10 @@ Reader = Callable[[bytes], tuple[str, str]]  # bytes -> (title or "", text)
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)(?:\n|\Z)", re.DOTALL)
 _FRONT_LINE = re.compile(r"\s*(?:$|#|- |[\w.-]+\s*:)|\s+\S")  # of YAML; between two rules may stand text
 _FRONT_TITLE = re.compile(r"^title:\s*[\"']?(.+?)[\"']?\s*$", re.MULTILINE)
+
+
+# what Windows-1252 makes of another code: a sign in a word, letters of few languages, many accents in a row
+_OTHER_CODE = re.compile(r"[^\W\d_][¡-©¬®-¶¸¹¼-¿×÷][^\W\d_]|[ÐÝÞðýþ]|[À-ÿ]{3}")
 
 
 def decode(raw: bytes) -> str:
@@ -32,14 +39,34 @@ def decode(raw: bytes) -> str:
         raise DocumentError(f"not UTF-8 at byte {error.start}", fix="save the file as UTF-8") from None
 
 
+def is_windows(raw: bytes) -> bool:
+    """Whether a text is no UTF-8 but plausible in Windows-1252, as older programs write it."""
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        found = from_bytes(raw, cp_isolation=["cp1252"], enable_fallback=False).best()
+        return found is not None and not _OTHER_CODE.search(str(found))
+    return False
+
+
+def decode_text(raw: bytes) -> str:
+    """A text in UTF-8, in UTF-16 with its mark, or in Windows-1252; raises DocumentError."""
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        try:
+            return raw.decode("utf-16")
+        except UnicodeDecodeError as error:
+            raise DocumentError(f"not UTF-16 at byte {error.start}", fix="save the file as UTF-8") from None
+    return raw.decode("cp1252") if is_windows(raw) else decode(raw)
+
+
 def read_plain(raw: bytes) -> tuple[str, str]:
     """Read plain text; it has no title of its own."""
-    return "", decode(raw)
+    return "", decode_text(raw)
 
 
 def read_markdown(raw: bytes) -> tuple[str, str]:
     """Read Markdown: the title from the front matter or the first heading; headings and lists stay, other marks go."""
-    text = decode(raw).replace("\r\n", "\n").replace("\r", "\n")
+    text = decode_text(raw).replace("\r\n", "\n").replace("\r", "\n")
     title = ""
     if (front := _FRONT_MATTER.match(text)) and all(map(_FRONT_LINE.match, front[1].split("\n"))):
         text = text[front.end() :]
@@ -51,7 +78,7 @@ def read_markdown(raw: bytes) -> tuple[str, str]:
 
 def read_html(raw: bytes) -> tuple[str, str]:
     """Read HTML: the title from ``title`` or ``h1``; paragraphs, headings, lists and table rows as text."""
-    return html_text(decode(raw))
+    return html_text(decode_text(raw))
 
 
 @dataclass(frozen=True, slots=True)

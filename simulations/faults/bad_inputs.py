@@ -86,7 +86,7 @@ def _missing_folder(place: Place) -> Shown:
 
 
 def _wrong_encoding(place: Place) -> Shown:
-    with place.device(paper__txt="Pollern in Österreich".encode("utf-16")) as device:
+    with place.device(paper__txt="Poryč pod Žďárem".encode("cp1250")) as device:
         return caught(device.build)
 
 
@@ -99,7 +99,7 @@ def _unreadable_file(place: Place) -> Shown:
 
 def _bad_documents(place: Place) -> Shown:
     """The rest is built; the report names the bad ones."""
-    files = {"paper__txt": TEXT.encode(), "other__txt": b"\xff\xfe\x00Wimmersbach", "note__pdf": b"%PDF-1.7 torn"}
+    files = {"paper__txt": TEXT.encode(), "other__txt": b"\x81\xfe\x00Wimmersbach", "note__pdf": b"%PDF-1.7 torn"}
     with place.device(**files) as device:
         report = device.build()
     assert (report.documents, len(report.failed)) == (1, 2)

@@ -66,9 +66,31 @@ def test_html(tmp_path: Path) -> None:
     assert lines == ["## Flight", "It left Earth in 1977.", "- camera", "- magnetometer", "mass; 722 kg"]
 
 
+OTHER_CODES = [
+    ("u16.txt", "The café opens at 9.", "utf-16"),
+    ("office.txt", "The café opens at 9 – the fee is £5 or €6, “all in”.", "cp1252"),
+    ("haus.md", "Die Größe des Mülls: 5 m².", "cp1252"),
+    ("ecole.html", "<p>L'été dernier, l'élève était « absent ».</p>", "latin-1"),
+    ("prix.csv", "article,prix\nThé,5 €", "cp1252"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "code"), OTHER_CODES)
+def test_texts_of_older_programs_keep_their_letters(
+    tmp_path: Path, name: str, text: str, code: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    _write(tmp_path, name, text.encode(code))
+    _write(tmp_path, f"utf-8{name}", text.encode())
+    one, other = FolderSource(tmp_path).read().documents
+    assert one.text == other.text
+    assert (f"{name}: it is not UTF-8, and is read as Windows-1252" in caplog.text) is (code != "utf-16")
+
+
 UNREADABLE = [
-    ("u16.txt", "Text.".encode("utf-16"), "u16.txt", "UTF-8"),
-    ("latin.md", "Münster".encode("latin-1"), "latin.md", "UTF-8"),
+    ("polish.txt", "Opłata wynosi 5 zł.".encode("cp1250"), "polish.txt", "UTF-8"),
+    ("greek.md", "Η τιμή είναι 500.".encode("cp1253"), "greek.md", "UTF-8"),
+    ("turkish.txt", "Öğrenciler için ışık.".encode("cp1254"), "turkish.txt", "UTF-8"),
+    ("russian.txt", "Цена 500.".encode("cp1251"), "russian.txt", "UTF-8"),
     ("empty.txt", b"", "empty.txt", "no text"),
     ("symbols.md", b"*** \n\n ---", "symbols.md", "no text"),
     ("big.txt", b"a" * 2_001, "big.txt", "larger than 2000 bytes"),
@@ -206,7 +228,7 @@ def test_a_missing_folder_and_an_empty_one(tmp_path: Path) -> None:
     assert not isinstance(missing.value, EmptySourceError)
     with pytest.raises(EmptySourceError, match="no files"):
         FolderSource(tmp_path).read()
-    _write(tmp_path, "x.txt", b"\xff")
+    _write(tmp_path, "x.txt", b"\x81\xff")
     with pytest.raises(EmptySourceError, match=r"x\.txt: no file could be read: .*not UTF-8"):
         FolderSource(tmp_path).read()
 
