@@ -86,7 +86,7 @@ def _missing_folder(place: Place) -> Shown:
 
 
 def _wrong_encoding(place: Place) -> Shown:
-    with place.device(paper__txt="Poryč pod Žďárem".encode("cp1250")) as device:
+    with place.device(paper__txt="Поллерн в Австрии".encode("cp1251")) as device:
         return caught(device.build)
 
 
