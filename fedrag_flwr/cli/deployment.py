@@ -169,6 +169,10 @@ def serve(
     port: Annotated[
         int | None, typer.Option(min=1, max=65_535, help="Listen on 127.0.0.1, too; callers there need the token.")
     ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Read its documents now, and whenever they change.")] = False,
+    documents: Annotated[
+        Path | None, typer.Option("--documents", help="Their folder, where its config names none.")
+    ] = None,
     changes: SetOption = None,
 ) -> None:
     """Keep a device's models and memory loaded, and answer: people at the device, and Flower's messages."""
@@ -182,8 +186,12 @@ def serve(
     if config is None:
         require_device(name, told)
     told = told.under(changed(changes))
-    if port is not None:
-        told = replace(told, service=told.service.model_copy(update={"port": port}))
+    if documents is not None:
+        told = replace(told, own={**told.own, "data-path": str(documents.resolve())})
+    if (watch or told.service.watch) and "data-path" not in told.own:
+        raise SettingError("there is no folder to watch", where="fedrag serve", fix="add --documents FOLDER")
+    limits = {"watch": watch or told.service.watch} | ({} if port is None else {"port": port})
+    told = replace(told, service=told.service.model_copy(update=limits))
     if told.service.port:
         place = told.root / TOKEN
         err.print(f"http://127.0.0.1:{told.service.port}/ with the token in {place}", highlight=False, soft_wrap=True)

@@ -10,16 +10,18 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from fedrag_flwr import wire
-from fedrag_flwr.errors import FedragError, NotFoundError, ServiceBusyError, StoreLockedError, WireError
+from fedrag_flwr.errors import FedragError, NotFoundError, ServiceBusyError, SourceError, StoreLockedError, WireError
 from fedrag_flwr.handling import HANDLERS
 from fedrag_flwr.service.browse import add_views
 from fedrag_flwr.service.guarding import NOTES, Guard, TooLargeError, TooSlowError
 from fedrag_flwr.service.limits import RateLimit
-from fedrag_flwr.service.protocol import MESSAGES, MOST_HEAD, MOST_JSON
+from fedrag_flwr.service.protocol import DOCUMENTS, MESSAGES, MOST_HEAD, MOST_JSON
 from fedrag_flwr.service.queues import DeadlineError
 from fedrag_flwr.service.resident import Resident
 from fedrag_flwr.service.routes import Routes, json_response
 from fedrag_flwr.service.sites import OwnSiteOnly
+from fedrag_flwr.service.watching import watched
+from fedrag_flwr.sources.folder import MAX_BYTES
 
 STATUS: tuple[tuple[type[FedragError], int], ...] = (
     (ServiceBusyError, 503),
@@ -29,6 +31,7 @@ STATUS: tuple[tuple[type[FedragError], int], ...] = (
     (StoreLockedError, 503),
     (NotFoundError, 404),
     (WireError, 400),
+    (SourceError, 409),
     (FedragError, 500),
 )
 
@@ -47,7 +50,8 @@ def make_application(resident: Resident, token: str = "") -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
+        async with watched(resident.folder if limits.watch else None, routes.read):
+            yield
         routes.close()
 
     app = FastAPI(title="fedrag", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
@@ -76,6 +80,8 @@ def error_response(error: str, what: str, status: int, retry: float | None = Non
 
 def _most_bytes(path: str) -> int:
     """The largest body of a request: of a message, twice what its record may hold, as `wire.unpack` allows."""
+    if path.startswith(f"{DOCUMENTS}/"):
+        return MAX_BYTES
     handler = HANDLERS.get(path.removeprefix(f"{MESSAGES}/"))
     return MOST_JSON if handler is None else 4 + MOST_HEAD + 2 * wire.LIMITS.get(handler.kind, 64 * wire.KIB)
 

@@ -33,6 +33,7 @@ class ServiceSettings(BaseModel):
     rate: float = Field(500.0, gt=0, le=1e6)  # requests a second that one caller may send for long
     burst: int = Field(1_000, ge=1, le=1_000_000)  # and at once
     open_devices: int = Field(4, ge=1, le=64)  # sets of settings under which the device is kept open
+    watch: bool = False  # whether its documents are read when it starts, and whenever they change
     port: int = Field(0, ge=0, le=65_535)  # on 127.0.0.1, with a token; 0: the socket alone
 
 

@@ -23,6 +23,8 @@ ASK_ALOUD = "/v1/ask/aloud"  # the answer while it is written
 ANSWERS = "/v1/answers"
 FEEDBACK = "/v1/feedback"
 OUTBOX = "/v1/outbox"
+READING = "/v1/reading"  # of the documents
+DOCUMENTS = "/v1/documents"
 
 BINARY = "application/octet-stream"
 LINES = "application/x-ndjson"

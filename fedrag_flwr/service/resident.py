@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from fedrag_flwr.device import EdgeDevice
@@ -18,7 +19,7 @@ from fedrag_flwr.memory.store.outbox import WaitingQuestion
 from fedrag_flwr.models.base import Generator, Heard
 from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.nodes import Node
-from fedrag_flwr.records import Answer, Clock, Question
+from fedrag_flwr.records import Answer, BuildReport, Clock, Question
 from fedrag_flwr.records.isolate import settled
 from fedrag_flwr.retrieval.device_controller import TrainingQuestion
 from fedrag_flwr.service.answers import GivenAnswer, RecentAnswers, given
@@ -159,16 +160,27 @@ class Resident:
         visitor = _Visitor(self, Node(self.config.own, config), handler.writes)
         reply = to_bytes(respond(visitor, message_type, from_bytes(content, message_type), run))
         if handler.writes:
-            self._runs.retire()
-            if message_type in _UNVERSIONED:  # what people's device would not see by the memory's version
-                self._home.retire()
-            with suppress(FedragError):  # then the next question says what is wrong
-                self.warm()
+            self._retire(home=message_type in _UNVERSIONED)
         return reply
 
     def visited(self, node: Node, *, alone: bool) -> AbstractContextManager[EdgeDevice]:
         """The device as a run finds it: one that is open already, or `alone` one for this message only."""
         return self._opened(node.settings) if alone else self._runs.device(node.settings)
+
+    # --- its documents ------------------------------------------------------------------------------
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of its documents, where it has one."""
+        told = self.config.own.get("data-path")
+        return None if told is None else Path(str(told)).expanduser()
+
+    def build(self) -> BuildReport:
+        """Bring the memory up to date with the documents; raises as `EdgeDevice.build`."""
+        with self._opened(self._settings) as device:
+            report = device.build()
+        self._retire()
+        return report
 
     # --- its state ----------------------------------------------------------------------------------
 
@@ -199,6 +211,14 @@ class Resident:
             told = given(asked.id, asked.text, answer, device.trace(answer), self._clock(), waiting=waits)
         self.answers.put(told)
         return told
+
+    def _retire(self, *, home: bool = False) -> None:
+        """Read anew what was written; `home`: also where people's device would not see it by the memory's version."""
+        self._runs.retire()
+        if home:
+            self._home.retire()
+        with suppress(FedragError):  # then the next question says what is wrong
+            self.warm()
 
     def _opened(self, settings: Settings) -> EdgeDevice:
         return self._node.opened(settings, self._models)

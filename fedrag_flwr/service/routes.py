@@ -28,16 +28,19 @@ from fedrag_flwr.service.protocol import (
     ASK,
     ASK_ALOUD,
     BINARY,
+    DOCUMENTS,
     FEEDBACK,
     HEALTH,
     LINES,
     MESSAGES,
     METRICS,
     OUTBOX,
+    READING,
     unframe,
 )
 from fedrag_flwr.service.queues import RequestQueue
 from fedrag_flwr.service.resident import Resident
+from fedrag_flwr.service.watching import Documents, put_document
 
 
 class Asked(BaseModel):
@@ -71,6 +74,7 @@ class Routes:
     messages: RequestQueue
     writes: RequestQueue
     metrics: Metrics
+    documents: Documents
 
     @classmethod
     def of(cls, resident: Resident) -> Self:
@@ -78,7 +82,8 @@ class Routes:
         limits = resident.config.service
         asks = RequestQueue("asks", limits.askers, limits.queue)
         messages, writes = (RequestQueue(name, 1, limits.queue) for name in ("messages", "writes"))
-        return cls(resident, asks, messages, writes, Metrics(resident, (asks, messages, writes)))
+        metrics = Metrics(resident, (asks, messages, writes))
+        return cls(resident, asks, messages, writes, metrics, Documents(resident.build))
 
     @property
     def queues(self) -> tuple[RequestQueue, ...]:
@@ -98,6 +103,9 @@ class Routes:
         router.add_api_route(FEEDBACK, self.feedback, methods=["POST"])
         router.add_api_route(OUTBOX, self.outbox, methods=["GET"])
         router.add_api_route(OUTBOX + "/{id}", self.withdraw, methods=["DELETE"])
+        router.add_api_route(READING, self.reading, methods=["GET"])
+        router.add_api_route(READING, self.read_again, methods=["POST"])
+        router.add_api_route(DOCUMENTS + "/{name}", self.upload, methods=["POST"])
         return router
 
     def close(self) -> None:
@@ -180,6 +188,25 @@ class Routes:
         """Let a question wait no longer."""
         await self.asks.run(lambda: self.resident.withdraw(id), self._patience)
         return json_response({"withdrawn": id})
+
+    async def read(self) -> None:
+        """Bring the memory up to date with the documents, when its turn comes."""
+        await self.writes.run(self.documents.read, self.resident.config.service.message_seconds)
+
+    async def reading(self) -> Response:
+        """What the latest reading of the documents came to."""
+        return json_response(self.documents.shown())
+
+    async def read_again(self) -> Response:
+        """Read the documents, and tell what that came to."""
+        await self.read()
+        return json_response(self.documents.shown())
+
+    async def upload(self, name: str, request: Request) -> Response:
+        """Put a file among the documents, and read them."""
+        body = await request.body()
+        await asyncio.to_thread(put_document, self.resident.folder, name, body)
+        return await self.read_again()
 
     @property
     def _patience(self) -> float:

@@ -37,12 +37,12 @@ def running(base: Path) -> Iterator[ServiceProcess]:
     for name, text in DOCUMENTS.items():
         (documents / name).write_text(text)
     with service_process(
-        NAME, base / "home", documents, SETTINGS, generator="smollm2-135m", port=_free_port()
+        NAME, base / "home", documents, SETTINGS, generator="smollm2-135m", port=free_port()
     ) as service:
         yield service
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import cycle
+from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -278,6 +279,25 @@ def let_wait(page: Page, question: str) -> Locator:
 def waiting_ids(shown: Shown) -> list[str]:
     with shown.resident.device() as device:
         return [one.id for one in device.waiting.outbox.waiting()]
+
+
+def test_a_file_that_is_added_answers_at_once(opened: Opened, shown: Shown, tmp_path: Path) -> None:
+    page, file = opened.page, tmp_path / "heron gate.md"
+    file.write_text(f"# Heron Gate {HARM}\n\nHeron Gate was painted green by Tilda Rask.", encoding="utf-8")
+    page.goto(f"{shown.url}/#device-state")
+    documents = page.get_by_role("status").first
+    expect(documents).to_have_text("Not read since the service started.")
+    page.get_by_label("Add documents").set_input_files(file)
+    expect(documents).to_contain_text("(1 added)", timeout=60_000)
+    page.goto(f"{shown.url}/#ask")
+    page.get_by_label("Your question").fill("Who painted Heron Gate?")
+    page.keyboard.press("Enter")
+    expect(page.locator("#answers")).to_contain_text("Tilda Rask", timeout=60_000)
+    assert shown.resident.folder is not None
+    (shown.resident.folder / file.name).unlink()
+    page.goto(f"{shown.url}/#device-state")
+    page.get_by_role("button", name="Read the documents again").click()
+    expect(documents).to_contain_text("(1 removed)", timeout=60_000)
 
 
 @pytest.mark.parametrize("width", [360, 1100])

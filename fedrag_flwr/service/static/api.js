@@ -42,10 +42,11 @@ async function* pieces(stream) { // not every browser goes through a stream by i
 
 async function send(path, { method = "GET", body } = {}) {
   const headers = { Authorization: `Bearer ${sessionStorage.getItem(KEY) || (await askForToken(""))}` };
-  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const file = body instanceof Blob;
+  if (body !== undefined) headers["Content-Type"] = file ? "application/octet-stream" : "application/json";
   let response;
   try {
-    response = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    response = await fetch(path, { method, headers, body: body === undefined || file ? body : JSON.stringify(body) });
   } catch {
     throw new Refused(0, "The device's service does not answer.");
   }

@@ -1,0 +1,137 @@
+"""Documents that come, change or go while a service runs: its memory follows, and it says how far it is."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from watchfiles import Change, awatch
+
+from fedrag_flwr.errors import FedragError, SourceError
+from fedrag_flwr.files import replace_file
+from fedrag_flwr.records import BuildReport
+from fedrag_flwr.service.metrics import told
+from fedrag_flwr.sources.formats import ENDINGS
+
+_LONGEST_NAME = 200  # bytes
+_QUIET_MS = 500  # without a change before documents are read
+_PATIENCE_MS = 5_000  # of changes that do not end
+Build = Callable[[], Awaitable[BuildReport]]
+
+
+@dataclass(slots=True)
+class Reading:
+    """What the latest reading of the documents came to, for the people at the device.
+
+    Parameters
+    ----------
+    state
+        ``never``, ``reading``, ``done`` or ``failed``.
+    counts
+        Of the latest report.
+    failed
+        The documents that could not be read, with the reason.
+    what
+        Why nothing could be read.
+    """
+
+    state: str = "never"
+    counts: dict[str, int] = field(default_factory=dict)
+    failed: tuple[str, ...] = ()
+    what: str = ""
+
+
+class Documents:
+    """Reads a device's documents when it is told to, one reading at a time.
+
+    Parameters
+    ----------
+    build
+        Brings the memory up to date.
+    """
+
+    def __init__(self, build: Callable[[], BuildReport]) -> None:
+        self._build = build
+        self._lock = threading.Lock()
+        self.reading = Reading()
+
+    def read(self) -> Reading:
+        """Bring the memory up to date; what goes wrong is told, not raised: the memory is as it was before."""
+        with self._lock:
+            self.reading = Reading("reading")
+            try:
+                report = self._build()
+            except FedragError as error:
+                told("documents are not read", error=type(error).__name__)
+                self.reading = Reading("failed", what=str(error))
+            else:
+                counts = {name: getattr(report, name) for name in ("documents", "added", "changed", "removed")}
+                told("documents are read", **counts, unread=len(report.failed), seconds=round(report.cost.seconds, 2))
+                self.reading = Reading("done", counts, report.failed)
+            return self.reading
+
+    def shown(self) -> dict[str, object]:
+        """The latest reading as plain values."""
+        return asdict(self.reading)
+
+
+def put_document(folder: Path | None, name: str, body: bytes) -> None:
+    """Put a file into a device's folder of documents.
+
+    Raises
+    ------
+    SourceError
+        The device has no folder, the name is not one of a file that is read, or such a file is there.
+    """
+    if folder is None or not folder.is_dir():
+        raise SourceError("this device has no folder of documents", where="upload", fix="give it a data-path")
+    if not name.isprintable() or name.startswith(".") or Path(name).name != name or len(name.encode()) > _LONGEST_NAME:
+        raise SourceError("that is no file name", where="upload", fix="use letters and digits")
+    if Path(name).suffix.lower() not in ENDINGS:
+        raise SourceError("files of that kind are not read", where="upload", fix=f"use {', '.join(ENDINGS)}")
+    if (folder / name).exists():
+        raise SourceError("a document of that name is there", where="upload", fix="give the file another name")
+    replace_file(folder / name, body)
+
+
+@asynccontextmanager
+async def watched(folder: Path | None, read: Callable[[], Awaitable[object]]) -> AsyncIterator[None]:
+    """Read documents at once, and again after each change in their folder, until the block ends.
+
+    Parameters
+    ----------
+    folder
+        Of the documents; None: nothing is watched.
+    read
+        Reads them.
+    """
+    if folder is None:
+        yield
+        return
+    ended = asyncio.Event()
+    task = asyncio.create_task(_follow(folder, read, ended))
+    try:
+        yield
+    finally:
+        ended.set()
+        await task
+
+
+async def _follow(folder: Path, read: Callable[[], Awaitable[object]], ended: asyncio.Event) -> None:
+    changes = awatch(folder, watch_filter=_is_shown, debounce=_PATIENCE_MS, step=_QUIET_MS, stop_event=ended)
+    coming = asyncio.ensure_future(anext(changes, None))  # what changes during the first reading is not missed
+    try:
+        await read()  # what came while no service ran
+        while await coming is not None:
+            coming = asyncio.ensure_future(anext(changes, None))
+            await read()
+    except OSError as error:
+        told("documents are not watched", error=type(error).__name__)
+
+
+def _is_shown(_: Change, path: str) -> bool:
+    return not Path(path).name.startswith(".")
