@@ -313,7 +313,7 @@ _WHY = {  # why a question and its answer became no memory, as people are told i
 
 def show_report(report: BuildReport, *, verbose: bool = False) -> None:
     """Print what a build brought and cost; `verbose` names the files that were skipped."""
-    from fedrag_flwr.records import NO_MEMORY
+    from fedrag_flwr.records import NO_MEMORY, NOT_ENGLISH, has_no_memory
 
     table = Table("what", "count")
     for what in ("documents", "added", "changed", "removed", "passages", "sentences", "hyperedges", "orphans", "items"):
@@ -326,17 +326,17 @@ def show_report(report: BuildReport, *, verbose: bool = False) -> None:
         out.print(f"{count:>6,}  {reason}", highlight=False, markup=False)
     if report.graph:
         out.print("graph: " + ", ".join(report.graph))
-    barren = f": {NO_MEMORY}"
-    without = [told.removesuffix(barren) for told in report.failed if told.endswith(barren)]
-    unread = [told for told in report.failed if not told.endswith(barren)]
+    unread = [told for told in report.failed if not has_no_memory(told)]
     _show_files(report, len(unread))
     for failure in unread:
         err.print(f"[yellow]not read:[/] {escape(failure)}")
     for name in report.skipped if verbose else ():
         err.print(f"[dim]skipped:[/] {escape(name)}", highlight=False)
-    if without:
+    for reason in (NO_MEMORY, NOT_ENGLISH):
+        without = [name for name, _, told in (one.rpartition(": ") for one in report.failed) if told == reason]
         named = ", ".join(without) if len(without) <= _MOST_NAMED else f"{len(without):,} documents, which are searched"
-        err.print(f"[yellow]{NO_MEMORY}:[/] {escape(named)}", soft_wrap=True)
+        if without:
+            err.print(f"[yellow]{reason}:[/] {escape(named)}", soft_wrap=True)
 
 
 def _show_files(report: BuildReport, failed: int) -> None:

@@ -19,11 +19,12 @@ from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change, NewDocument, Rejected, content_id
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.processes import peak_rss_mb
-from fedrag_flwr.records import NO_MEMORY, BuildReport, Cost, Document, MemoryItem, Passage, Progress
+from fedrag_flwr.records import NO_MEMORY, NOT_ENGLISH, BuildReport, Cost, Document, MemoryItem, Passage, Progress
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.base import Reading
 from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.base import ParsedPassage, Pipeline
+from fedrag_flwr.text.language import ENGLISH, language_of
 from fedrag_flwr.text.segment import document_of, under_title
 
 
@@ -271,12 +272,12 @@ class Builder:
         for done, parsed in enumerate(self.pipeline.parse(documents), start=1):
             if plan.memories and self.parsed is not None:
                 self.parsed(documents[done - 1], parsed)
+            prepared = Prepared(tuple(part.passage for part in parsed))
             if plan.memories:
                 progress("generate", done - 1, total)
-                prepared = self.generator.prepare(parsed)
+                if language_of(documents[done - 1].text) == ENGLISH:  # the templates are for no other
+                    prepared = self.generator.prepare(parsed)
                 progress("generate", done, total)
-            else:
-                prepared = Prepared(tuple(part.passage for part in parsed))
             progress("read", done, total)
             yield prepared
 
@@ -350,6 +351,12 @@ class Builder:
     def _id(self, candidate: Candidate) -> str:
         return content_id(self.device, candidate.kind, candidate.question, candidate.answer, *candidate.support)
 
+    def _barren(self) -> Iterable[str]:
+        """The documents on which no memory rests, with the reason where it is known."""
+        for name in self.store.barren_documents():
+            english = language_of(self.store.document(name).text) == ENGLISH
+            yield f"{name}: {NO_MEMORY if english else NOT_ENGLISH}"
+
     def _report(self, reading: Reading, changed: _Difference, plan: BuildPlan, made: _Made, cost: Cost) -> BuildReport:
         counts = self.store.counts()
         skips = Counter(one.reason for one in reading.skipped)
@@ -357,7 +364,7 @@ class Builder:
             # whoever hides the name takes what stands before the last colon for it
             *(f"{failure.name}: {failure.reason.replace(': ', ' ')}" for failure in reading.failures),
             *(f"{document}: no sentence" for document in made.empty),
-            *(f"{document}: {NO_MEMORY}" for document in (self.store.barren_documents() if plan.memories else ())),
+            *(self._barren() if plan.memories else ()),
         ]
         return BuildReport(
             device=self.device,

@@ -15,7 +15,7 @@ from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.manifest import Manifest
 from fedrag_flwr.evaluation.metrics import Verdict, judge_all
 from fedrag_flwr.evaluation.scoring import Amount, Number, Share, SystemResult
-from fedrag_flwr.records import NO_MEMORY, Answer, BuildReport
+from fedrag_flwr.records import Answer, BuildReport, has_no_memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def _built(reports: Sequence[BuildReport]) -> DeviceSummary:
         tokens_out=tokens_out,
         tokens_per_kilotoken=1000 * tokens_out / last.corpus_tokens if last.corpus_tokens else 0.0,
         peak_rss_mb=max(report.peak_rss_mb for report in reports),
-        failed=sum(not told.endswith(f": {NO_MEMORY}") for told in last.failed),
+        failed=sum(not has_no_memory(told) for told in last.failed),
         failures=dict(Counter(told.rpartition(": ")[2] for told in last.failed)),
         replayed=any(report.cost.replayed for report in reports),
         rejects=last.rejects,

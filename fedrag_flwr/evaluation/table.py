@@ -22,6 +22,7 @@ from fedrag_flwr.evaluation.measures import (
 )
 from fedrag_flwr.evaluation.scoring import SystemResult, kind_sizes
 from fedrag_flwr.evaluation.summary import DeviceSummary, Summary
+from fedrag_flwr.records import has_no_memory
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -64,7 +65,9 @@ def devices_table(summary: Summary) -> Table:
             lost.setdefault(name, {}).setdefault(reason, []).append(system)
     for name in sorted(summary.devices.keys() | lost.keys()):
         device = summary.devices.get(name, DeviceSummary())
-        reasons = [f"{count} documents: {reason}" for reason, count in device.failures.items()]
+        reasons = [
+            f"{count} documents: {reason}" for reason, count in device.failures.items() if not has_no_memory(reason)
+        ]
         reasons += [f"{count} skipped: {reason}" for reason, count in device.skipped.items()]
         reasons += [f"in {', '.join(systems)}: {reason}" for reason, systems in lost.get(name, {}).items()]
         table.add_row(escape(name), number(device.documents), number(device.items), escape("; ".join(reasons)))

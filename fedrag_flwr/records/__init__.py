@@ -104,6 +104,7 @@ from fedrag_flwr.records.exchanges import (
 )
 from fedrag_flwr.records.messages import (
     NO_MEMORY,
+    NOT_ENGLISH,
     NOTHING_PENDING,
     START,
     AnswerBatch,
@@ -127,6 +128,7 @@ from fedrag_flwr.records.messages import (
     WaitingBatch,
     WaitingRequest,
     Want,
+    has_no_memory,
 )
 from fedrag_flwr.records.walking import (
     GossipReply,
@@ -149,6 +151,7 @@ __all__ = [
     "MOST_PARTS",
     "MOST_SECONDS",
     "NOTHING_PENDING",
+    "NOT_ENGLISH",
     "NO_MEMORY",
     "NO_TERM",
     "START",
@@ -271,5 +274,6 @@ __all__ = [
     "declined",
     "failed",
     "failure",
+    "has_no_memory",
     "silent",
 ]

@@ -86,6 +86,12 @@ class BuildRequest:
 
 
 NO_MEMORY = "no memory"  # what a report says of a document that is searched, and on which no memory rests
+NOT_ENGLISH = f"{NO_MEMORY}, as it is not in English"
+
+
+def has_no_memory(told: str) -> bool:
+    """Whether a line on a document says that it is read, and that no memory rests on it."""
+    return told.rpartition(": ")[2] in (NO_MEMORY, NOT_ENGLISH)
 
 
 @dataclass(frozen=True, slots=True)

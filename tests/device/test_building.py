@@ -213,7 +213,7 @@ def test_a_document_that_could_not_be_read_when_settings_changed_is_made_anew_la
     fresh.write()
     fresh.build()
     readable = (device.documents / "ossel.md").read_bytes()
-    (device.documents / "ossel.md").write_bytes("Der Oßel ist ein Fluß.".encode("latin-1"))
+    (device.documents / "ossel.md").write_bytes("Оссель это река.".encode("cp1251"))
     assert other.build().changed == 2
     assert other.build().changed == 0
     (device.documents / "ossel.md").write_bytes(readable)
@@ -303,7 +303,7 @@ def test_a_document_that_lost_its_sentences_loses_its_memories(device: Watched) 
 
 
 BAD: dict[str, tuple[bytes, str]] = {
-    "latin.txt": ("Fährhaus am Fluß".encode("latin-1"), "not UTF-8 at byte 1"),
+    "latin.txt": ("Дом у реки".encode("cp1251"), "not UTF-8 at byte 0"),
     "blank.md": (b"  \n\n", "holds no text"),
     "broken.pdf": (b"%PDF-1.7 nothing more", "PDF cannot be read"),
     "half.jsonl": (b'{"text": "The Ossel was mapped by Odile Varro.", "id": "a"}\n{"text": ', "not JSON"),
@@ -326,7 +326,7 @@ def test_a_bad_document_is_named_and_costs_no_other(name: str, device: Watched) 
 def test_what_cannot_be_read_for_now_is_remembered(device: Watched) -> None:
     first = device.build()
     before = device.items()
-    (device.documents / "ossel.md").write_bytes("Der Oßel ist ein Fluß.".encode("latin-1"))
+    (device.documents / "ossel.md").write_bytes("Оссель это река.".encode("cp1251"))
     report = device.build()
     assert [failure.partition(":")[0] for failure in report.failed] == ["ossel.md"]
     assert (report.removed, report.version) == (0, first.version)
@@ -383,7 +383,7 @@ def test_each_build_names_the_documents_that_have_no_memory(device: Watched) -> 
     assert first.failed == again.failed == ("mute: no memory",)
     assert (again.version, again.added, again.loss) == (first.version, 0, ())  # to know it costs no work
     device.write(**{"quiet.md": "# Quiet\n\nSo it was.\n"})
-    (device.documents / "latin.txt").write_bytes("Fluß".encode("latin-1"))
+    (device.documents / "latin.txt").write_bytes("Дом".encode("cp1251"))
     third = device.build()
     assert [failure.partition(":")[0] for failure in third.failed] == ["latin.txt", "mute", "quiet"]
     assert device.build(memories=False).failed == third.failed[:1]
