@@ -172,6 +172,11 @@ class PrivacySettings(_Group):
     operators: str = ""
 
     @property
+    def documents_leave(self) -> bool:
+        """Whether whole documents may leave: a device says so, and rewrites nothing."""
+        return self.share_documents and self.export == "none" and not self.further
+
+    @property
     def further(self) -> tuple[str, ...]:
         """The names of the operators beside the mode's."""
         return tuple(name for name in map(str.strip, self.operators.split(",")) if name)

@@ -29,6 +29,7 @@ from strategies import make_strategy
 from strategies.base import FederatedRag
 from strategies.outcome import RunOutcome
 from strategies.overlay_walk import OverlayWalk
+from strategies.references import Centralized
 from strategies.server_tools import ServerTools
 
 
@@ -111,8 +112,24 @@ def run_systems(grid: Grid, run_id: str, settings: Settings, gold: Sequence[Gold
     return folder
 
 
+def check_simulated(settings: Settings) -> None:
+    """Refuse a comparison that simulated devices would refuse in the end: they follow the run's settings.
+
+    Raises
+    ------
+    SettingError
+        `centralized` is among the systems, and documents may not leave.
+    """
+    if Centralized.name in settings.systems and not settings.privacy.documents_leave:
+        raise SettingError(
+            f"'{Centralized.name}' reads whole documents, and none may leave",
+            where="strategy, baselines",
+            fix='set privacy.export = "none" and privacy.share-documents = true for all systems, or leave it out',
+        )
+
+
 def check_run(settings: Settings) -> None:
-    """Refuse a run that could not begin, before anything is loaded or sent.
+    """Refuse a simulated run that could not begin, or not end, before anything is loaded or sent.
 
     Raises
     ------
@@ -121,6 +138,7 @@ def check_run(settings: Settings) -> None:
     SourceError, DocumentError
         The questions cannot be read.
     """
+    check_simulated(settings)
     if settings.mode == "serve":
         served(settings, ServerTools(settings))
     else:

@@ -19,7 +19,7 @@ from fedrag_flwr.errors import SettingError, SourceError
 from fedrag_flwr.evaluation.gold import GoldQuestion, gold_of, read_gold
 from fedrag_flwr.evaluation.measures import COST, QUALITY
 from fedrag_flwr.evaluation.results import read_answers, read_summary
-from fedrag_flwr.home_paths import Plain, new_id
+from fedrag_flwr.home_paths import Plain, is_deployed, new_id
 from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.nodes import Node
 from fedrag_flwr.records import BuildReport, Progress, Question, silent
@@ -258,7 +258,7 @@ class Federation:
 
     def _results(self, strategies: Sequence[str], questions: Questions, verbose: bool) -> Path:
         """The results folder of a run."""
-        from server_app.run import run_systems
+        from server_app.run import check_simulated, run_systems
 
         names = list(strategies) or [self.settings.strategy]
         told = _under(self.settings, names[0], {"baselines": ", ".join(names[1:])})
@@ -267,6 +267,8 @@ class Federation:
             if one.home not in self.devices:
                 known = ", ".join(self.devices)
                 raise SettingError(f"no device is called '{one.home}'", where=f"home of {one.question_id}", fix=known)
+        if not all(map(is_deployed, self._configs)):
+            check_simulated(told)
         with _quiet(verbose):
             return run_systems(*self._opened(), told, gold)
 

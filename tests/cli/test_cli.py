@@ -392,7 +392,13 @@ ERRORS: list[tuple[list[str], str, str]] = [
     (["simulate", "--app", "/no/such/app"], "no Flower app", "pyproject.toml"),
     (["simulate", "--set", "strategy=gossip"], "strategy: 'gossip' is not a strategy", "choose one of no-rag"),
     (["simulate", "--set", "baselines=gossip"], "'gossip' is not a strategy", "choose one of no-rag"),
-    (["simulate", "--set", "strategy=centralized", "--set", "mode=serve"], "'centralized' tells no home", "another"),
+    (["simulate", "--set", "strategy=no-rag", "--set", "mode=serve"], "'no-rag' tells no home", "another"),
+    (["simulate", "--set", "strategy=centralized"], "'centralized' reads whole documents", "share-documents"),
+    (
+        ["simulate", "--set", "strategy=topic-walk", "--set", "baselines=centralized", "--set", "privacy.export=none"],
+        "'centralized' reads whole documents",
+        "share-documents",
+    ),
     (
         ["simulate", "--set", "data.questions=/no/such.jsonl"],
         "data.questions: there is no file '/no/such.jsonl'",
