@@ -45,6 +45,12 @@ DOCUMENTS = {
 }
 
 
+CENTRAL = [
+    *("--set", "strategy=centralized", "--set", "privacy.export=none"),
+    *("--set", "privacy.share-documents=true"),
+]
+
+
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A home of the tests' own, and no way to the network."""
@@ -392,7 +398,11 @@ ERRORS: list[tuple[list[str], str, str]] = [
     (["simulate", "--app", "/no/such/app"], "no Flower app", "pyproject.toml"),
     (["simulate", "--set", "strategy=gossip"], "strategy: 'gossip' is not a strategy", "choose one of no-rag"),
     (["simulate", "--set", "baselines=gossip"], "'gossip' is not a strategy", "choose one of no-rag"),
-    (["simulate", "--set", "strategy=no-rag", "--set", "mode=serve"], "'no-rag' tells no home", "another"),
+    (
+        ["simulate", *CENTRAL, "--set", "mode=serve"],
+        "'centralized' tells no home",
+        "another",
+    ),
     (["simulate", "--set", "strategy=centralized"], "'centralized' reads whole documents", "share-documents"),
     (
         ["simulate", "--set", "strategy=topic-walk", "--set", "baselines=centralized", "--set", "privacy.export=none"],
