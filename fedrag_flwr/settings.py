@@ -149,10 +149,10 @@ class InferenceSettings(_Group):
 
     passages: int = Field(4, ge=1, le=64)
     quotes: bool = True
-    remote_units: int = Field(4, ge=1, le=64)
+    remote_units: int = Field(6, ge=1, le=64)
     max_answer_tokens: int = Field(200, ge=1, le=1_024)
     abstain_below: float = Field(0.25, ge=0, le=1)
-    ask_below: float = Field(0.5, ge=0, le=1)
+    ask_below: float = Field(0.55, ge=0, le=1)
     quorum: int = Field(0, ge=0, le=1_000)
 
 
@@ -308,7 +308,7 @@ class DataSettings(_Group):
 class Settings(_Group):
     """All settings of a run."""
 
-    strategy: str = "memory-fusion"
+    strategy: str = "fedrag"
     baselines: str = "local-rag"
     mode: Literal["questions", "serve"] = "questions"
     exchange: Literal["auto", "plain", "download", "encrypted"] = "auto"
