@@ -297,7 +297,7 @@ def _unreadable(federation: Federation) -> None:
     folder = federation.root / "data" / "alder"
     for file in folder.iterdir():
         file.unlink()
-    (folder / "Marta Quillfeather.txt").write_bytes(b"Quillfeather \xff")
+    (folder / "Marta Quillfeather.txt").write_bytes(b"Quillfeather \x81\xff")
 
 
 def _torn(federation: Federation) -> None:

@@ -274,7 +274,7 @@ def test_more_requests_than_may_be_asked_reach_nobody(files: Federation) -> None
 @pytest.mark.parametrize(
     ("more", "room", "reason"),
     [
-        (2**19, 2**26, "larger than the evidence may be"),
+        (3 * 2**18, 2**26, "larger than the evidence may be"),
         (2**16, 2**16, "more in sealed messages than goes into one"),
     ],
 )
