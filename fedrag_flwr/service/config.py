@@ -132,7 +132,11 @@ def device_config(told: Mapping[str, object], where: str = "device config") -> D
     """Check a device's config; raises SettingError."""
     own = {key: value for key, value in told.items() if key not in ("serve", "settings")}
     allowed = (*FURTHER, *OWN)
-    wrong = [key for key, value in own.items() if key not in allowed or not isinstance(value, Plain)]
+    wrong = [
+        key
+        for key, value in own.items()
+        if (key not in allowed and not is_of_device(key)) or not isinstance(value, Plain)
+    ]
     if wrong:
         raise SettingError(f"'{wrong[0]}' is not a setting of a device", where=where, fix=f"use {', '.join(allowed)}")
     plain = {key: value for key, value in own.items() if isinstance(value, Plain)}
