@@ -177,7 +177,8 @@ def supernode_command(files: DeviceFiles, link: Link) -> list[str]:
 
 def toml_of(config: Mapping[str, Plain]) -> str:
     """A flat TOML file, one setting a line."""
-    return "".join(f"{key} = {_toml(value)}\n" for key, value in config.items())
+    names = {key: json.dumps(key) if "." in key else key for key in config}  # unquoted, a dotted one would be a table
+    return "".join(f"{names[key]} = {_toml(value)}\n" for key, value in config.items())
 
 
 def _toml(value: Plain) -> str:
