@@ -25,7 +25,7 @@ from fedrag_flwr.cli.console import (
 )
 from fedrag_flwr.cli.memory import EmptyFlag, require_device, show_report
 from fedrag_flwr.device_files import DeviceFiles, Link, public_half, supernode_command
-from fedrag_flwr.errors import SettingError
+from fedrag_flwr.errors import SettingError, SourceError
 from fedrag_flwr.nodes import Node, sources_of
 from fedrag_flwr.settings import Plain
 from fedrag_flwr.sources.folder import mode_of
@@ -187,7 +187,9 @@ def serve(
         require_device(name, told)
     told = told.under(changed(changes))
     if documents is not None:
-        told = replace(told, own={**told.own, "data-path": str(documents.resolve())})
+        if not (folder := documents.expanduser().resolve()).is_dir():
+            raise SourceError("there is no such folder", where=str(documents), fix="name a folder of documents")
+        told = replace(told, own={**told.own, "data-path": str(folder)})
     if (watch or told.service.watch) and "data-path" not in told.own:
         raise SettingError("there is no folder to watch", where="fedrag serve", fix="add --documents FOLDER")
     limits = {"watch": watch or told.service.watch} | ({} if port is None else {"port": port})

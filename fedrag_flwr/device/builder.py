@@ -81,6 +81,7 @@ def _candidates(made: Sequence[MemoryItem | Rejected], *, kept: bool) -> Candida
 
 
 MADE_WITH = "made-with"  # meta key: the settings that the memories were made with
+OTHER_LANGUAGES = "other-languages"  # meta key: documents of which no memory is made, as they are not in English
 MADE_OTHERWISE = "made-otherwise"  # meta key: documents that could not be read when those settings changed
 GROUPINGS = {  # by the setting `hypergraph.grouping`; those but the first are for comparison
     "learned": LearningSettings(),
@@ -249,7 +250,7 @@ class Builder:
                 held=made.held,
                 withdrawn=made.withdrawn,
                 judged=plan.memories,
-                meta=_made_with(plan, changed) if plan.memories else {},
+                meta=_made_with(plan, changed) | self._languages(changed, made) if plan.memories else {},
             )
         )
         progress("store", 1, 1)
@@ -272,12 +273,12 @@ class Builder:
         for done, parsed in enumerate(self.pipeline.parse(documents), start=1):
             if plan.memories and self.parsed is not None:
                 self.parsed(documents[done - 1], parsed)
-            prepared = Prepared(tuple(part.passage for part in parsed))
-            if plan.memories:
+            if plan.memories and language_of(documents[done - 1].text) == ENGLISH:  # the templates are for no other
                 progress("generate", done - 1, total)
-                if language_of(documents[done - 1].text) == ENGLISH:  # the templates are for no other
-                    prepared = self.generator.prepare(parsed)
+                prepared = self.generator.prepare(parsed)
                 progress("generate", done, total)
+            else:
+                prepared = Prepared(tuple(part.passage for part in parsed), english=not plan.memories)
             progress("read", done, total)
             yield prepared
 
@@ -305,6 +306,7 @@ class Builder:
             items,
             remembered=tuple(passage.document_id for read in prepared for passage in read.passages[:1]),
             by_model=tuple(made[place] for place in generated.by_model if made[place] not in ruled),
+            foreign=tuple(read.passages[0].document_id for read in prepared if read.passages and not read.english),
             held=tuple(self._rejected(generated)),
             withdrawn=tuple(self._id(candidate) for candidate in generated.withdrawn),
         )
@@ -353,9 +355,16 @@ class Builder:
 
     def _barren(self) -> Iterable[str]:
         """The documents on which no memory rests, with the reason where it is known."""
-        for name in self.store.barren_documents():
-            english = language_of(self.store.document(name).text) == ENGLISH
-            yield f"{name}: {NO_MEMORY if english else NOT_ENGLISH}"
+        foreign = self._other_languages()
+        return (f"{one}: {NOT_ENGLISH if one in foreign else NO_MEMORY}" for one in self.store.barren_documents())
+
+    def _languages(self, changed: _Difference, made: _Made) -> dict[str, str]:
+        """Which documents are not in English now: those that were and stay, and of the new ones those that are not."""
+        foreign = self._other_languages() - changed.gone | frozenset(made.foreign)
+        return {OTHER_LANGUAGES: "\n".join(sorted(foreign - {""}))}
+
+    def _other_languages(self) -> frozenset[str]:
+        return frozenset((self.store.meta(OTHER_LANGUAGES) or "").split("\n"))
 
     def _report(self, reading: Reading, changed: _Difference, plan: BuildPlan, made: _Made, cost: Cost) -> BuildReport:
         counts = self.store.counts()
@@ -417,4 +426,5 @@ class _Made:
     by_model: tuple[str, ...] = ()
     held: tuple[Rejected, ...] = ()
     withdrawn: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()  # documents that are not in English
     empty: tuple[str, ...] = ()  # documents without a single sentence

@@ -107,7 +107,7 @@ def _told(question: str, answer: Answer) -> str:
     if len(answer.text.split()) <= LONG:  # of a longer one the first unit bears the first sentence
         units = tuple(bearing_first(question, answer.text, units))
     place = units[0].title if units else ""
-    devices = [source.partition("/")[0] for source in answer.sources if answer.path != "memorizer"]
+    devices = [] if answer.path == "memorizer" else [source.partition("/")[0] for source in answer.sources]
     return str(told_of(answer.path, answer.score, answer.recalled, place, devices))
 
 

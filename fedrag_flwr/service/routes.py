@@ -195,12 +195,12 @@ class Routes:
 
     async def reading(self) -> Response:
         """What the latest reading of the documents came to."""
-        return json_response(self.documents.shown())
+        return json_response(asdict(self.documents.reading))
 
     async def read_again(self) -> Response:
         """Read the documents, and tell what that came to."""
         await self.read()
-        return json_response(self.documents.shown())
+        return json_response(asdict(self.documents.reading))
 
     async def upload(self, name: str, request: Request) -> Response:
         """Put a file among the documents, and read them."""

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import threading
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from watchfiles import Change, awatch
 
 from fedrag_flwr.errors import FedragError, SourceError
 from fedrag_flwr.files import replace_file
-from fedrag_flwr.records import BuildReport
+from fedrag_flwr.records import BuildReport, has_no_memory
 from fedrag_flwr.service.metrics import told
 from fedrag_flwr.sources.formats import ENDINGS
 
 _LONGEST_NAME = 200  # bytes
 _QUIET_MS = 500  # without a change before documents are read
 _PATIENCE_MS = 5_000  # of changes that do not end
-Build = Callable[[], Awaitable[BuildReport]]
+_log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Reading:
     """What the latest reading of the documents came to, for the people at the device.
 
@@ -32,7 +32,7 @@ class Reading:
     state
         ``never``, ``reading``, ``done`` or ``failed``.
     counts
-        Of the latest report.
+        Of the latest report, and of documents without a memory.
     failed
         The documents that could not be read, with the reason.
     what
@@ -46,7 +46,7 @@ class Reading:
 
 
 class Documents:
-    """Reads a device's documents when it is told to, one reading at a time.
+    """Reads a device's documents when it is told to; whoever tells it lets one reading end before the next.
 
     Parameters
     ----------
@@ -56,27 +56,25 @@ class Documents:
 
     def __init__(self, build: Callable[[], BuildReport]) -> None:
         self._build = build
-        self._lock = threading.Lock()
         self.reading = Reading()
 
-    def read(self) -> Reading:
+    def read(self) -> None:
         """Bring the memory up to date; what goes wrong is told, not raised: the memory is as it was before."""
-        with self._lock:
-            self.reading = Reading("reading")
-            try:
-                report = self._build()
-            except FedragError as error:
-                told("documents are not read", error=type(error).__name__)
-                self.reading = Reading("failed", what=str(error))
-            else:
-                counts = {name: getattr(report, name) for name in ("documents", "added", "changed", "removed")}
-                told("documents are read", **counts, unread=len(report.failed), seconds=round(report.cost.seconds, 2))
-                self.reading = Reading("done", counts, report.failed)
-            return self.reading
-
-    def shown(self) -> dict[str, object]:
-        """The latest reading as plain values."""
-        return asdict(self.reading)
+        self.reading = Reading("reading")
+        try:
+            report = self._build()
+        except FedragError as error:
+            told("documents are not read", error=type(error).__name__)
+            self.reading = Reading("failed", what=str(error))
+        except Exception as error:  # the next change tries again; its text may quote a document
+            _log.error("an unexpected error", exc_info=error)
+            self.reading = Reading("failed", what="an unexpected error; see the service's log")
+        else:
+            unread = tuple(line for line in report.failed if not has_no_memory(line))
+            counts = {name: getattr(report, name) for name in ("documents", "added", "changed", "removed")}
+            counts["without memory"] = len(report.failed) - len(unread)
+            told("documents are read", **counts, unread=len(unread), seconds=round(report.cost.seconds, 2))
+            self.reading = Reading("done", counts, unread)
 
 
 def put_document(folder: Path | None, name: str, body: bytes) -> None:
@@ -95,7 +93,10 @@ def put_document(folder: Path | None, name: str, body: bytes) -> None:
         raise SourceError("files of that kind are not read", where="upload", fix=f"use {', '.join(ENDINGS)}")
     if (folder / name).exists():
         raise SourceError("a document of that name is there", where="upload", fix="give the file another name")
-    replace_file(folder / name, body)
+    try:
+        replace_file(folder / name, body)
+    except OSError as error:
+        raise SourceError(f"the folder cannot be written ({type(error).__name__})", where="upload") from None
 
 
 @asynccontextmanager
@@ -123,14 +124,18 @@ async def watched(folder: Path | None, read: Callable[[], Awaitable[object]]) ->
 
 async def _follow(folder: Path, read: Callable[[], Awaitable[object]], ended: asyncio.Event) -> None:
     changes = awatch(folder, watch_filter=_is_shown, debounce=_PATIENCE_MS, step=_QUIET_MS, stop_event=ended)
-    coming = asyncio.ensure_future(anext(changes, None))  # what changes during the first reading is not missed
-    try:
-        await read()  # what came while no service ran
-        while await coming is not None:
-            coming = asyncio.ensure_future(anext(changes, None))
-            await read()
-    except OSError as error:
-        told("documents are not watched", error=type(error).__name__)
+    more = True
+    while more:
+        coming = asyncio.ensure_future(anext(changes, None))  # what changes while documents are read is not missed
+        try:
+            await read()  # at first: what came while no service ran
+        except FedragError as error:  # the service is busy
+            told("documents are not read", error=type(error).__name__)
+        try:
+            more = await coming is not None
+        except OSError as error:
+            told("documents are not watched", error=type(error).__name__)
+            return
 
 
 def _is_shown(_: Change, path: str) -> bool:

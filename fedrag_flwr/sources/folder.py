@@ -18,7 +18,7 @@ from fedrag_flwr.records import Document
 from fedrag_flwr.sources.base import MEANT_EMPTY, Failure, Reading, Skipped, make_document
 from fedrag_flwr.sources.conversion import Converter
 from fedrag_flwr.sources.formats import ENDINGS, FOREIGN, JSON_LINES, READERS, TEXTS, stem_of, why_unread
-from fedrag_flwr.sources.readers import is_windows, read_json_lines
+from fedrag_flwr.sources.readers import in_utf8, read_json_lines
 from fedrag_flwr.text.words import normalise_line
 
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
@@ -239,8 +239,10 @@ def _safe(name: str) -> str:
 
 
 def _parsed(name: str, suffix: str, raw: bytes, converter: Converter) -> tuple[str, str]:
-    if suffix in TEXTS and is_windows(raw):
-        _LOG.warning("%s: it is not UTF-8, and is read as Windows-1252", name)
+    if suffix in TEXTS:
+        raw, code = in_utf8(raw)
+        if code:
+            _LOG.warning("%s: it is not UTF-8, and is read as %s", name, code)
     if suffix in FOREIGN:
         return converter.read(name, suffix, raw)
     try:

@@ -12,7 +12,7 @@ from fedrag_flwr.sources.data import read_ipynb, read_json
 from fedrag_flwr.sources.mail import read_eml, read_mbox
 from fedrag_flwr.sources.office import read_docx, read_epub, read_odt, read_pptx, read_rst
 from fedrag_flwr.sources.pdf import read_pdf
-from fedrag_flwr.sources.readers import Reader, read_html, read_markdown, read_plain
+from fedrag_flwr.sources.readers import Reader, in_utf8, read_html, read_markdown, read_plain
 from fedrag_flwr.sources.sheets import read_csv, read_ods, read_tsv, read_xlsx
 
 JSON_LINES = ".jsonl"
@@ -26,6 +26,10 @@ def read_attached(suffix: str, raw: bytes) -> str:
     if reader is None or suffix in {".eml", ".mbox"}:
         _LOG.warning("an attachment is %s", why_unread(suffix))
         return ""
+    if suffix in TEXTS:
+        raw, code = in_utf8(raw)
+        if code:
+            _LOG.warning("an attachment is not UTF-8, and is read as %s", code)
     try:
         return reader(raw)[1]
     except Exception as error:  # foreign bytes make parsers raise kinds beyond their own; the message is read

@@ -50,9 +50,9 @@ def read_rst(raw: bytes) -> tuple[str, str]:
     """Read reStructuredText; files that it includes are not read."""
     from docutils.core import publish_parts
 
-    from fedrag_flwr.sources.readers import decode_text
+    from fedrag_flwr.sources.readers import decode
 
-    return html_text(publish_parts(decode_text(raw), writer="html5", settings_overrides=_RST)["html_body"])
+    return html_text(publish_parts(decode(raw), writer="html5", settings_overrides=_RST)["html_body"])
 
 
 def read_pptx(raw: bytes) -> tuple[str, str]:

@@ -39,34 +39,30 @@ def decode(raw: bytes) -> str:
         raise DocumentError(f"not UTF-8 at byte {error.start}", fix="save the file as UTF-8") from None
 
 
-def is_windows(raw: bytes) -> bool:
-    """Whether a text is no UTF-8 but plausible in Windows-1252, as older programs write it."""
+def in_utf8(raw: bytes) -> tuple[bytes, str]:
+    """A text of an older program in UTF-8, and how it was read: UTF-16 with its mark, or Windows-1252 where plausible.
+
+    The second is "" for UTF-8, and for what is neither, which stays as it is.
+    """
     try:
+        if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return raw.decode("utf-16").encode(), "UTF-16"
         raw.decode("utf-8")
     except UnicodeDecodeError:
         found = from_bytes(raw, cp_isolation=["cp1252"], enable_fallback=False).best()
-        return found is not None and not _OTHER_CODE.search(str(found))
-    return False
-
-
-def decode_text(raw: bytes) -> str:
-    """A text in UTF-8, in UTF-16 with its mark, or in Windows-1252; raises DocumentError."""
-    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        try:
-            return raw.decode("utf-16")
-        except UnicodeDecodeError as error:
-            raise DocumentError(f"not UTF-16 at byte {error.start}", fix="save the file as UTF-8") from None
-    return raw.decode("cp1252") if is_windows(raw) else decode(raw)
+        if found is not None and not _OTHER_CODE.search(str(found)):
+            return str(found).encode(), "Windows-1252"
+    return raw, ""
 
 
 def read_plain(raw: bytes) -> tuple[str, str]:
     """Read plain text; it has no title of its own."""
-    return "", decode_text(raw)
+    return "", decode(raw)
 
 
 def read_markdown(raw: bytes) -> tuple[str, str]:
     """Read Markdown: the title from the front matter or the first heading; headings and lists stay, other marks go."""
-    text = decode_text(raw).replace("\r\n", "\n").replace("\r", "\n")
+    text = decode(raw).replace("\r\n", "\n").replace("\r", "\n")
     title = ""
     if (front := _FRONT_MATTER.match(text)) and all(map(_FRONT_LINE.match, front[1].split("\n"))):
         text = text[front.end() :]
@@ -78,7 +74,7 @@ def read_markdown(raw: bytes) -> tuple[str, str]:
 
 def read_html(raw: bytes) -> tuple[str, str]:
     """Read HTML: the title from ``title`` or ``h1``; paragraphs, headings, lists and table rows as text."""
-    return html_text(decode_text(raw))
+    return html_text(decode(raw))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import date, datetime, time
 
 from fedrag_flwr.errors import DocumentError
-from fedrag_flwr.sources.readers import decode_text
+from fedrag_flwr.sources.readers import decode
 from fedrag_flwr.sources.tables import table_text
 
 _DELIMITERS = ",;\t|"
@@ -21,13 +21,13 @@ _MONEY = re.compile(r"[£$€¥₹]")
 
 def read_csv(raw: bytes) -> tuple[str, str]:
     """Read comma-separated values; semicolons, tabs and bars may part them, too."""
-    text = decode_text(raw)
+    text = decode(raw)
     return "", _separated(text, max(_DELIMITERS, key=lambda mark: _fitness(text, mark)))
 
 
 def read_tsv(raw: bytes) -> tuple[str, str]:
     """Read values that tabs part."""
-    return "", _separated(decode_text(raw), "\t")
+    return "", _separated(decode(raw), "\t")
 
 
 def _rows(text: str, delimiter: str) -> Iterable[list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import time
@@ -13,9 +14,10 @@ import pytest
 from typer.testing import CliRunner
 
 from fedrag_flwr.cli import app
-from fedrag_flwr.errors import SourceError
+from fedrag_flwr.errors import ServiceBusyError, SourceError
+from fedrag_flwr.records import BuildReport
 from fedrag_flwr.service.protocol import DOCUMENTS, READING
-from fedrag_flwr.service.watching import put_document
+from fedrag_flwr.service.watching import Documents, put_document, watched
 from simulations.fixtures.service_process import ServiceProcess, service_process
 from tests.service.running import CANARY, SETTINGS, free_port
 
@@ -132,3 +134,33 @@ def test_without_a_folder_nothing_is_watched_or_put_anywhere(tmp_path: Path) -> 
     told = CliRunner().invoke(app, ["serve", "--config", str(config), "--watch"])
     assert told.exit_code
     assert "no folder to watch" in told.output
+
+
+def test_a_reading_that_fails_ends_neither_the_watch_nor_the_service(tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    async def read() -> None:
+        calls.append(len(calls))
+        if len(calls) == 1:
+            raise ServiceBusyError("too much waits", where="writes", seconds=1.0)
+
+    async def follow() -> None:
+        async with asyncio.timeout(30), watched(tmp_path, read):
+            for reading in (1, 2, 3):
+                while len(calls) < reading:
+                    await asyncio.sleep(0.05)
+                (tmp_path / f"{reading}.md").write_text("The pool opens at 6.")
+
+    asyncio.run(follow())
+    assert len(calls) >= 3
+
+
+def test_what_is_unexpected_is_told_without_its_text() -> None:
+    def build() -> BuildReport:
+        raise ValueError(CANARY)
+
+    documents = Documents(build)
+    documents.read()
+    assert documents.reading.state == "failed"
+    assert "unexpected" in documents.reading.what
+    assert CANARY not in documents.reading.what

@@ -83,7 +83,8 @@ def test_texts_of_older_programs_keep_their_letters(
     _write(tmp_path, f"utf-8{name}", text.encode())
     one, other = FolderSource(tmp_path).read().documents
     assert one.text == other.text
-    assert (f"{name}: it is not UTF-8, and is read as Windows-1252" in caplog.text) is (code != "utf-16")
+    shown = {"utf-16": "UTF-16"}.get(code, "Windows-1252")
+    assert f"{name}: it is not UTF-8, and is read as {shown}" in caplog.text
 
 
 UNREADABLE = [

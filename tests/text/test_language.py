@@ -51,3 +51,7 @@ def test_a_document_in_another_language_is_read_and_gives_no_memory(tmp_path: Pa
         assert supports
         assert not [unit for unit in supports if unit.startswith("haus")]
         assert any("Kaution" in one.text for one in opened.store.passages())
+    again = device.build()
+    assert [told for told in again.failed if "haus" in told] == ["haus: no memory, as it is not in English"]
+    device.write(**{"haus.txt": "It is so."})
+    assert [told for told in device.build().failed if "haus" in told] == ["haus: no memory"]

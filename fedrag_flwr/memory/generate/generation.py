@@ -35,12 +35,13 @@ NOTHING_KEPT = Kept()
 class Prepared:
     """A document as generation takes it: its passages, the templates' candidates, and its number of tokens.
 
-    Its parse, by far the largest part (3 KB a token), is not kept.
+    Its parse, by far the largest part (3 KB a token), is not kept. A document that is not in English has no candidates.
     """
 
     passages: tuple[Passage, ...]
     candidates: tuple[Candidate, ...] = ()
     tokens: int = 0
+    english: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,10 +42,9 @@ function inWords({ state, counts, failed, what }) {
   if (state === "failed") return [el("p", {}, what)];
   const changes = ["added", "changed", "removed"].filter((name) => counts[name]).map((name) => `${count(counts[name])} ${name}`);
   const lines = [el("p", {}, `${count(counts.documents)} documents are read (${changes.join(", ") || "no change"}).`)];
-  const unread = failed.filter((one) => !/: no memory(, as it is not in English)?$/.test(one));
-  const bare = failed.length - unread.length;
+  const bare = counts["without memory"];
   if (bare) lines.push(el("p", { class: "soft" }, `${count(bare)} gave no memory; their passages are read for answers.`));
-  if (unread.length) lines.push(el("p", {}, "These could not be read:"), el("ul", {}, ...unread.map((one) => el("li", {}, one))));
+  if (failed.length) lines.push(el("p", {}, "These could not be read:"), el("ul", {}, ...failed.map((one) => el("li", {}, one))));
   return lines;
 }
 
