@@ -14,7 +14,7 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, SettingError
 from fedrag_flwr.home_paths import deployed_name, deployed_root, fedrag_home, is_deployed
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.settings import OWN, ModelSettings, Plain, Settings, is_of_device
+from fedrag_flwr.settings import OWN, ModelSettings, Plain, Settings, device_part
 
 if TYPE_CHECKING:
     from fedrag_flwr.retrieval.device_controller import TrainingQuestion
@@ -57,7 +57,7 @@ def local_settings(settings: Settings, node_config: NodeConfig) -> Settings:
     SettingError
         A value in the node config is not allowed.
     """
-    own = {key: value for key, value in node_config.items() if is_of_device(key)}
+    own = device_part(node_config)
     own |= {setting: node_config[key] for key, setting in OWN.items() if key in node_config}
     if is_deployed(node_config):
         own = _unless_told(settings) | own
@@ -83,7 +83,7 @@ def _unless_told(settings: Settings) -> dict[str, Plain]:
     asked, shipped = settings, Settings()
     told, usual = asked.privacy, shipped.privacy
     return {
-        **{key: value for key, value in shipped.flat().items() if is_of_device(key)},
+        **device_part(shipped.flat()),
         "home": "",
         "privacy.export": usual.export,
         "privacy.public-names": "",

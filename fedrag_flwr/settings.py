@@ -456,10 +456,15 @@ def is_of_device(key: str) -> bool:
     return not {key, key.partition(".")[0]}.isdisjoint(_OF_DEVICE)
 
 
+def device_part(flat: Mapping[str, Plain]) -> dict[str, Plain]:
+    """Of flat settings, or of a node's config, those that `is_of_device`."""
+    return {key: value for key, value in flat.items() if is_of_device(key)}
+
+
 def of_device(settings: Settings) -> dict[str, Plain]:
-    """Those settings that a deployed device decides by itself and that are not the defaults."""
+    """The `device_part` of settings that is not the defaults."""
     usual = Settings().flat()
-    return {key: value for key, value in settings.flat().items() if is_of_device(key) and value != usual[key]}
+    return {key: value for key, value in device_part(settings.flat()).items() if value != usual[key]}
 
 
 OWN = {  # node config key -> the setting that it decides

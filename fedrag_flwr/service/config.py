@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.home_paths import deployed_name, deployed_root, fedrag_home, is_deployed, valid_name
 from fedrag_flwr.service.protocol import CONFIG, OFF, Plain, default_socket
-from fedrag_flwr.settings import OWN, is_endpoint, is_of_device
+from fedrag_flwr.settings import OWN, device_part, is_endpoint, is_of_device
 from fedrag_flwr.sources.folder import mode_of
 
 FURTHER = ("device-name", "data-path", "sources", "training-questions", "service")  # keys beside those of settings
@@ -57,8 +57,7 @@ class DeviceConfig:
 
     def under(self, changes: Mapping[str, Plain]) -> Self:
         """The same with changed settings."""
-        own = {key: value for key, value in changes.items() if is_of_device(key)}
-        return replace(self, own={**self.own, **own}, settings={**self.settings, **changes})
+        return replace(self, own={**self.own, **device_part(changes)}, settings={**self.settings, **changes})
 
     @property
     def name(self) -> str:
@@ -153,7 +152,7 @@ def device_config(told: Mapping[str, object], where: str = "device config") -> D
     if is_endpoint(str(settings.get("models.generator", ""))):  # only the device itself may name who reads its passages
         fix = "give its address as model-path and the model there as model-name, above the first [table]"
         raise SettingError("a server as generator is not among [settings]", where=where, fix=fix)
-    return DeviceConfig({key: value for key, value in settings.items() if is_of_device(key)} | plain, settings, service)
+    return DeviceConfig(device_part(settings) | plain, settings, service)
 
 
 def _flat(told: object, where: str, prefix: str = "") -> list[tuple[str, Plain]]:

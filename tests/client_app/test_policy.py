@@ -31,7 +31,7 @@ from fedrag_flwr.records import (
     RetrieveRequest,
     ShareRequest,
 )
-from fedrag_flwr.settings import OWN, Plain, Settings, is_of_device
+from fedrag_flwr.settings import OWN, Plain, Settings, device_part
 from server_app.run import run_systems
 
 R = TypeVar("R")
@@ -45,7 +45,7 @@ BASE: dict[str, Plain] = {
     "memory.tokens-per-kilotoken": 0,
     "inference.max-answer-tokens": 12,
 }
-OWN_BASE = {key: value for key, value in BASE.items() if is_of_device(key)}
+OWN_BASE = device_part(BASE)
 
 # the run's settings, the node config, what holds at the device
 DECIDED: list[tuple[str, Config, Config, Config]] = [
@@ -141,8 +141,11 @@ DECIDED: list[tuple[str, Config, Config, Config]] = [
 def test_who_decides_what(run: Config, node: Config, holds: Config) -> None:
     asked = Settings.from_config(run)
     quiet = {"privacy.answers": "waiting", "privacy.lookup": False, "models.generation-cache": False}
-    usual = {key: value for key, value in Settings().flat().items() if is_of_device(key)}
-    deployed = {**usual, "privacy.public-names": "", "home": "", **quiet} if "data-path" in node else {}
+    deployed = (
+        {**device_part(Settings().flat()), "privacy.public-names": "", "home": "", **quiet}
+        if "data-path" in node
+        else {}
+    )
     assert local_settings(asked, node).flat() == asked.flat() | deployed | holds
 
 
