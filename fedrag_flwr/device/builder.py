@@ -13,16 +13,15 @@ import numpy as np
 
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, learn, update
-from fedrag_flwr.memory.generate.candidates import Candidate, Candidates, Kept
+from fedrag_flwr.memory.generate.candidates import Candidate, Candidates, Kept, memory_id, memory_of
 from fedrag_flwr.memory.generate.generation import Generated, MemoryGenerator, Prepared
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.memory.store.change import Change, NewDocument, Rejected, content_id
+from fedrag_flwr.memory.store.change import Change, NewDocument, Rejected
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import NO_MEMORY, NOT_ENGLISH, BuildReport, Cost, Document, MemoryItem, Passage, Progress
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.base import Reading
-from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.base import ParsedPassage, Pipeline
 from fedrag_flwr.text.language import ENGLISH, language_of
 from fedrag_flwr.text.segment import document_of, under_title
@@ -101,11 +100,10 @@ class BuildPlan:
     made_with: str
 
     @classmethod
-    def of(cls, settings: Settings, memories: bool, generator_id: str = "") -> BuildPlan:
-        """The plan that a run's settings ask for, where a generator composes."""
-        learning, tokens = GROUPINGS[settings.hypergraph.grouping], settings.memory.tokens_per_kilotoken
-        composer = generator_id if tokens else ""
-        told = json.dumps([asdict(learning), settings.seed, tokens, composer], sort_keys=True)
+    def of(cls, settings: Settings, memories: bool) -> BuildPlan:
+        """The plan that a run's settings ask for."""
+        learning = GROUPINGS[settings.hypergraph.grouping]
+        told = json.dumps([asdict(learning), settings.seed], sort_keys=True)
         digest = hashlib.sha256(told.encode()).hexdigest()[:16]
         return cls(memories, learning, settings.seed, digest)
 
@@ -192,8 +190,6 @@ class Builder:
         The device's name.
     store, encoder, pipeline
         Where the memory lives, and how text is read.
-    generator
-        Makes verified memories out of parsed documents; only used where memories are asked for.
     parsed
         Is told each document as it is parsed for memories, so that nobody parses it again.
     """
@@ -204,14 +200,13 @@ class Builder:
         store: MemoryStore,
         encoder: Encoder,
         pipeline: Pipeline,
-        generator: MemoryGenerator,
         parsed: Callable[[Document, Sequence[ParsedPassage]], None] | None = None,
     ) -> None:
         self.device = device
         self.store = store
         self.encoder = encoder
         self.pipeline = pipeline
-        self.generator = generator
+        self.generator = MemoryGenerator(encoder)
         self.parsed = parsed
 
     def build(self, reading: Reading, plan: BuildPlan, progress: Progress) -> BuildReport:
@@ -246,7 +241,6 @@ class Builder:
                 hyperedges=made.learning.hyperedges if made.learning else None,
                 items=made.items,
                 remembered=made.remembered,
-                by_model=made.by_model,
                 held=made.held,
                 withdrawn=made.withdrawn,
                 judged=plan.memories,
@@ -254,7 +248,7 @@ class Builder:
             )
         )
         progress("store", 1, 1)
-        cost = replace(made.generated.cost, seconds=time.perf_counter() - start)
+        cost = Cost(seconds=time.perf_counter() - start)
         return self._report(reading, changed, plan, replace(made, empty=empty), cost)
 
     # --- steps ----------------------------------------------------------------------------------
@@ -294,21 +288,18 @@ class Builder:
         learning = self._learn((paragraphs, sentences), [one for read in prepared for one in read.passages], plan)
         progress("learn", 1, 1)
         kept = kept_of(self.store, self.device, held, changed.gone, changed.unremembered, stale=changed.stale)
-        generated = self.generator.generate(prepared, sentences, learning.hyperedges, progress, kept)
+        generated = self.generator.generate(prepared, sentences, progress, kept)
         progress("anchor", 0, 1)
         items = self._items(generated)
         progress("anchor", 1, 1)
-        made = [self._id(candidate) for candidate in generated.memories]
-        ruled = {item_id for place, item_id in enumerate(made) if place not in generated.by_model}
         return _Made(
             learning,
             generated,
             items,
             remembered=tuple(passage.document_id for read in prepared for passage in read.passages[:1]),
-            by_model=tuple(made[place] for place in generated.by_model if made[place] not in ruled),
             foreign=tuple(read.passages[0].document_id for read in prepared if read.passages and not read.english),
             held=tuple(self._rejected(generated)),
-            withdrawn=tuple(self._id(candidate) for candidate in generated.withdrawn),
+            withdrawn=tuple(memory_id(self.device, candidate) for candidate in generated.withdrawn),
         )
 
     def _learn(self, units: Sequence[Units], new: Iterable[Passage], plan: BuildPlan) -> Learning:
@@ -324,47 +315,25 @@ class Builder:
         return update(previous, units, sorted(added), plan.learning, rng)
 
     def _items(self, generated: Generated) -> tuple[MemoryItem, ...]:
-        items: dict[str, MemoryItem] = {}
         analyses = self.pipeline.questions([candidate.question for candidate in generated.memories])
-        held = {self._id(candidate) for candidate in generated.held.items}
-        for candidate, vector, analysis in zip(generated.memories, generated.vectors, analyses, strict=True):
-            item_id = self._id(candidate)
-            if item_id in items or item_id in held:  # the model says what the rules say, or hold back
-                continue
-            items[item_id] = MemoryItem(
-                id=item_id,
-                question=candidate.question,
-                answer=candidate.answer,
-                kind=candidate.kind,
-                answer_type=candidate.answer_type,
-                hyperedges=(),
-                anchors=item_anchors(analysis, candidate.answer_type),
-                embedding=vector,
-                origin=self.device,
-                support=candidate.support,
-            )
-        return tuple(items.values())
+        made = zip(generated.memories, generated.vectors, analyses, strict=True)
+        items = (memory_of(self.device, *one) for one in made)
+        return tuple({item.id: item for item in items}.values())
 
     def _rejected(self, generated: Generated) -> Iterable[Rejected]:
         for candidate, vector in zip(generated.held.items, generated.held.vectors, strict=True):
             said = (candidate.question, candidate.answer, candidate.kind, candidate.answer_type, candidate.support)
-            yield Rejected(self._id(candidate), *said, embedding=vector)
-
-    def _id(self, candidate: Candidate) -> str:
-        return content_id(self.device, candidate.kind, candidate.question, candidate.answer, *candidate.support)
+            yield Rejected(memory_id(self.device, candidate), *said, embedding=vector)
 
     def _barren(self) -> Iterable[str]:
         """The documents on which no memory rests, with the reason where it is known."""
-        foreign = self._other_languages()
+        foreign = other_languages(self.store)
         return (f"{one}: {NOT_ENGLISH if one in foreign else NO_MEMORY}" for one in self.store.barren_documents())
 
     def _languages(self, changed: _Difference, made: _Made) -> dict[str, str]:
         """Which documents are not in English now: those that were and stay, and of the new ones those that are not."""
-        foreign = self._other_languages() - changed.gone | frozenset(made.foreign)
+        foreign = other_languages(self.store) - changed.gone | frozenset(made.foreign)
         return {OTHER_LANGUAGES: "\n".join(sorted(foreign - {""}))}
-
-    def _other_languages(self) -> frozenset[str]:
-        return frozenset((self.store.meta(OTHER_LANGUAGES) or "").split("\n"))
 
     def _report(self, reading: Reading, changed: _Difference, plan: BuildPlan, made: _Made, cost: Cost) -> BuildReport:
         counts = self.store.counts()
@@ -400,6 +369,11 @@ class Builder:
         )
 
 
+def other_languages(store: MemoryStore) -> frozenset[str]:
+    """The ids of documents that are not in English, and of which no memory is made."""
+    return frozenset((store.meta(OTHER_LANGUAGES) or "").split("\n"))
+
+
 def _with_fresh(held: Units, fresh: Sequence[_Read], gone: Collection[str]) -> Units:
     """The units that the store will hold: of those it holds the ones that stay, and the new ones."""
     rows = [row for row, unit_id in enumerate(held.ids) if document_of(unit_id) not in gone]
@@ -423,7 +397,6 @@ class _Made:
     generated: Generated = field(default_factory=Generated)
     items: tuple[MemoryItem, ...] = ()
     remembered: tuple[str, ...] = ()
-    by_model: tuple[str, ...] = ()
     held: tuple[Rejected, ...] = ()
     withdrawn: tuple[str, ...] = ()
     foreign: tuple[str, ...] = ()  # documents that are not in English

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
-from fedrag_flwr.device.builder import Builder, BuildPlan
+from fedrag_flwr.device.builder import Builder, BuildPlan, other_languages
 from fedrag_flwr.device.edge import NAMES, EdgeDevice
 from fedrag_flwr.errors import StoreCorruptError
-from fedrag_flwr.memory.generate.generation import MemoryGenerator
+from fedrag_flwr.memory.generate.memory_writer import MemoryWriter, Written
 from fedrag_flwr.memory.store import MemoryStore, carry_over
 from fedrag_flwr.memory.store.database import write_lock
 from fedrag_flwr.privacy.known_names import KnownNames
-from fedrag_flwr.records import BuildReport, Progress
+from fedrag_flwr.records import BuildReport, Progress, silent
 from fedrag_flwr.sources.base import Reading
 from fedrag_flwr.sources.open_source import SourceSet
 
@@ -29,12 +32,9 @@ def build_device(device: EdgeDevice, *, memories: bool, graph: bool, empty: bool
     with write_lock(directory, math.inf, _LOCK):  # two at a time would add a document twice
         carry_over.unpack(directory, store.database)
         reading = _read(device.sources, store, empty)
-        generator = MemoryGenerator(
-            models.encoder, models.generator, settings.memory.tokens_per_kilotoken, settings.seed
-        )
-        plan = BuildPlan.of(settings, memories, models.generator_id)
+        plan = BuildPlan.of(settings, memories)
         parsed = device.rankings.take if settings.retrieval.order == "controller" else None
-        builder = Builder(device.name, store, models.encoder, models.pipeline, generator, parsed)
+        builder = Builder(device.name, store, models.encoder, models.pipeline, parsed)
         report = builder.build(reading, plan, progress)
         # also where nothing has changed: the build that removed a document may have been killed here
         device.walks.sweep()
@@ -44,7 +44,34 @@ def build_device(device: EdgeDevice, *, memories: bool, graph: bool, empty: bool
             device.controller.forget()
             if memories:
                 device.orders.prepare()
-        return device.graph.extend(report, progress) if graph else report
+        if graph:
+            report = device.graph.extend(report, progress)
+    if not memories or device.writes_later:
+        return report
+    return _with_written(report, write_memories(device, progress))
+
+
+def write_memories(
+    device: EdgeDevice, progress: Progress = silent, stop: Callable[[], bool] = lambda: False
+) -> Written:
+    """Let the model write memories of what the device has read, within its budget; as `MemoryWriter.write`."""
+    settings, models, store = device.settings, device.models, device.store
+    with write_lock(store.database.directory, math.inf, _LOCK):
+        writer = MemoryWriter(device.name, store, models.encoder, models.pipeline, models.generator, settings.seed)
+        budget, foreign = settings.memory.tokens_per_kilotoken, other_languages(store)
+        return writer.write(budget, progress, but=foreign, stop=stop)
+
+
+def _with_written(report: BuildReport, written: Written) -> BuildReport:
+    """A build's report with what the model added."""
+    rejects = Counter({name: int(count) for name, _, count in (one.partition("=") for one in report.rejects)})
+    rejects.update(written.rejected)
+    return replace(
+        report,
+        items=report.items + written.memories,
+        rejects=tuple(f"{reason}={count}" for reason, count in sorted(rejects.items())),
+        cost=report.cost + written.cost,
+    )
 
 
 def _read(sources: SourceSet, store: MemoryStore, empty: bool) -> Reading:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from functools import cached_property, partial
 from pathlib import Path
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from fedrag_flwr.device.shared_memory import OpaqueIds
     from fedrag_flwr.exchange.device import SealedExchange
     from fedrag_flwr.exchange.sums import GroupSums
+    from fedrag_flwr.memory.generate.memory_writer import Written
     from fedrag_flwr.memory.store.outbox import DeliveredAnswers
     from fedrag_flwr.overlay.peer import DeviceWalks
     from fedrag_flwr.privacy.export import ExportFilter
@@ -110,6 +111,7 @@ class EdgeDevice:
         self.root = root
         self.settings = settings
         self.models = models
+        self.writes_later = False  # whether somebody calls `write_memories` when there is time for it
         self.store = MemoryStore.open(root, self._identity())
         self.kept = fedrag_home(settings.home) / "privacy" / name  # not in the store: a rebuild must not reset budgets
 
@@ -179,6 +181,15 @@ class EdgeDevice:
         from fedrag_flwr.device.builds import build_device
 
         return build_device(self, memories=memories, graph=graph, empty=empty, progress=progress)
+
+    def write_memories(self, progress: Progress = silent, stop: Callable[[], bool] = lambda: False) -> Written:
+        """Let the model write memories within `memory.tokens-per-kilotoken`; it goes on where it stopped.
+
+        A build does this, too, unless the device `writes_later`. `stop` is asked after every sentence.
+        """
+        from fedrag_flwr.device.builds import write_memories
+
+        return write_memories(self, progress, stop)
 
     def import_shared_memory(self, delta: Delta) -> ImportReport:
         """Take in others' memories; what is malformed is refused and counted by reason."""

@@ -3,8 +3,9 @@
 from fedrag_flwr.memory.generate.candidates import Candidate
 from fedrag_flwr.memory.generate.compose import Composed, Composite, compose
 from fedrag_flwr.memory.generate.generation import MemoryGenerator
-from fedrag_flwr.memory.generate.model import EdgeContext, ModelGenerator, Written
-from fedrag_flwr.memory.generate.round_trip import RoundTrip, round_trip, round_trip_model
+from fedrag_flwr.memory.generate.memory_writer import MemoryWriter, Written
+from fedrag_flwr.memory.generate.model import ModelGenerator
+from fedrag_flwr.memory.generate.round_trip import RoundTrip, round_trip
 from fedrag_flwr.memory.generate.rules import RuleGenerator
 from fedrag_flwr.memory.generate.verify import verify
 from fedrag_flwr.memory.matcher import Matcher
@@ -21,10 +22,10 @@ __all__ = [
     "Composite",
     "Contribution",
     "Counts",
-    "EdgeContext",
     "Matcher",
     "MemoryGenerator",
     "MemoryStore",
+    "MemoryWriter",
     "ModelGenerator",
     "NewDocument",
     "RoundTrip",
@@ -33,6 +34,5 @@ __all__ = [
     "Written",
     "compose",
     "round_trip",
-    "round_trip_model",
     "verify",
 ]

@@ -37,7 +37,7 @@ class MemoryItem:
     id: Name
     question: Line
     answer: Line
-    kind: Name  # single, set, comparison, aggregation, multi-hop, post-processing, false-premise
+    kind: Name  # single, set or multi-hop
     answer_type: Name
     hyperedges: Annotated[tuple[Name, ...], Bound(items=16)]
     anchors: Annotated[tuple[Line, ...], Bound(items=64)]

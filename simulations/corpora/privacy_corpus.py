@@ -14,7 +14,6 @@ from pathlib import Path
 from fedrag_flwr.device.builder import Builder, BuildPlan
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.loaded_models import Models
-from fedrag_flwr.memory.generate.generation import MemoryGenerator
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy import SENSITIVE_TYPES, EntityPartition, build_partition, load_partition
@@ -60,7 +59,6 @@ def remember(
 ) -> tuple[tuple[MemoryItem, ...], Register]:
     """Build, or open again, one device's memories, sorted by id, by rules alone; with what its documents tell."""
     encoder = models.encoder
-    generator = MemoryGenerator(encoder, models.generator, 0, PARTITION_SEED)
     plan = BuildPlan.of(Settings(), memories=True)
     identity = {
         "device": device,
@@ -69,7 +67,7 @@ def remember(
         "dimension": str(encoder.dimension),
     }
     with MemoryStore.open(path, identity) as store:
-        builder = Builder(device, store, encoder, models.pipeline, generator)
+        builder = Builder(device, store, encoder, models.pipeline)
         builder.build(Reading(documents, ()), plan, silent)
         items = sorted(store.items(origin=device), key=lambda item: item.id)
         return tuple(items), read_register(store.passages())

@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.records import Passage
+from fedrag_flwr.memory.store.change import content_id
+from fedrag_flwr.records import MemoryItem, Passage, Vector
+from fedrag_flwr.text.asking import item_anchors
+from fedrag_flwr.text.base import QuestionAnalysis
 
 
 def _no_vectors() -> NDArray[np.float32]:
@@ -22,9 +25,9 @@ class Candidate:
     Parameters
     ----------
     question, answer
-        The pair; the answer is a span of the support unless its kind derives it.
+        The pair; the answer is a span of the support, or of a set its spans.
     kind
-        "single", "set", "comparison", "aggregation", "multi-hop", "post-processing" or "false-premise".
+        "single", "set" or "multi-hop".
     answer_type
         As in :class:`fedrag_flwr.text.base.QuestionAnalysis`, NAME for other names, "" when open.
     support
@@ -36,6 +39,30 @@ class Candidate:
     kind: str
     answer_type: str
     support: tuple[str, ...]
+
+
+def memory_id(device: str, candidate: Candidate, *, by_model: bool = False) -> str:
+    """The id of the memory that a candidate becomes at a device; no model's is one of the templates'."""
+    said = (candidate.kind, candidate.question, candidate.answer, *candidate.support)
+    return content_id(device, *said, *(["by model"] if by_model else []))
+
+
+def memory_of(
+    device: str, candidate: Candidate, vector: Vector, analysis: QuestionAnalysis, *, by_model: bool = False
+) -> MemoryItem:
+    """The memory that a candidate becomes, with its question's vector, shape (dimension,), and analysis."""
+    return MemoryItem(
+        id=memory_id(device, candidate, by_model=by_model),
+        question=candidate.question,
+        answer=candidate.answer,
+        kind=candidate.kind,
+        answer_type=candidate.answer_type,
+        hyperedges=(),
+        anchors=item_anchors(analysis, candidate.answer_type),
+        embedding=vector,
+        origin=device,
+        support=candidate.support,
+    )
 
 
 @dataclass(frozen=True, slots=True)

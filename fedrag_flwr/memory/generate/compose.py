@@ -32,7 +32,7 @@ _COMMON = words(
     "a an and at by did do does for from had has have in is it of on or than that the to was were what when where "
     "which who with"
 )
-_PLAIN = frozenset(("single", "set", "aggregation"))
+_PLAIN = frozenset(("single", "set"))
 _LONGEST = 6  # words of a bridge
 _MAX_WORDS = 30
 _MOST_CONTENT = 11

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.memory.generate.candidates import Candidate, Candidates
 from fedrag_flwr.memory.generate.verify import STOP, normalise
-from fedrag_flwr.models.base import Generator, Prompt
-from fedrag_flwr.records import Cost, Sentence
+from fedrag_flwr.records import Sentence
 
 _AT_ONCE = 1 << 23  # cosines that are held at once
 _MARGIN = 0.08  # of cosines: a sentence that is not further from a question than its support by half of it is as near
@@ -28,16 +27,10 @@ _ROUNDED = 1e-5  # cosines that differ by less may be equal
 
 @dataclass(frozen=True, slots=True)
 class RoundTrip:
-    """Which candidates came back with their answer, why the others did not, and what asking cost."""
+    """Which candidates led back to their support, and why the others did not."""
 
     kept: tuple[int, ...]
     reasons: Mapping[int, str]  # by the candidate's index
-    cost: Cost
-
-    @property
-    def rejects(self) -> Counter[str]:
-        """How many candidates did not come back for which reason."""
-        return Counter(self.reasons.values())
 
 
 def round_trip(
@@ -49,7 +42,7 @@ def round_trip(
     *,
     margin: float = _MARGIN,
 ) -> RoundTrip:
-    """Ask rule candidates back without a model: the support must be the evidence that the question leads to.
+    """Ask candidates back without a model: the support must be the evidence that the question leads to.
 
     A candidate is rejected as ``elsewhere`` when another sentence is nearer to the question by more than `margin` and
     covers its words better, as ``ambiguous`` when another sentence is as near, covers as many of its words and offers
@@ -101,7 +94,7 @@ def round_trip(
                 kept.append(index)
             else:
                 reasons[index] = reason
-    return RoundTrip(tuple(kept), reasons, Cost())
+    return RoundTrip(tuple(kept), reasons)
 
 
 def _conflicting(answers: set[str]) -> bool:
@@ -134,64 +127,6 @@ def _elsewhere(
         if candidate.answer_type and same_type and others >= len(words):
             return "ambiguous"
     return None
-
-
-_ASKED_TOKENS, _FEWEST_ASKED = 24, 4  # of an answer
-_ASK = Prompt(
-    "Answer the question from the text with a few words of the text. If it does not say, answer: unknown.", ""
-)
-
-
-def round_trip_model(
-    candidates: Sequence[Candidate],
-    texts: Sequence[Sequence[str]],
-    generator: Generator,
-    *,
-    token_budget: int,
-    seed: int = 0,
-) -> RoundTrip:
-    """Ask model candidates back with the generator; what the budget does not reach is rejected as ``unasked``.
-
-    Parameters
-    ----------
-    candidates
-        Candidates that passed :func:`verify`.
-    texts
-        For each candidate, its support's texts.
-    generator
-        The local model.
-    token_budget
-        Most output tokens to spend on asking.
-    seed
-        Handed to the generator.
-    """
-    reasons: dict[int, str] = {}
-    kept: list[int] = []
-    cost = Cost()
-    for index, (candidate, evidence) in enumerate(zip(candidates, texts, strict=True)):
-        limit = min(_ASKED_TOKENS, token_budget - cost.tokens_out)
-        if limit < _FEWEST_ASKED:
-            reasons[index] = "unasked"
-            continue
-        tail = f"Text: {' '.join(evidence)}\nQuestion: {candidate.question}\nAnswer:"
-        completion = generator.complete(Prompt(_ASK.system, tail), max_tokens=limit, seed=seed)[0]
-        cost += Cost(completion.seconds, 1, completion.tokens_in, completion.tokens_out, completion.cached)
-        if agrees(completion.text, candidate.answer):
-            kept.append(index)
-        else:
-            reasons[index] = "round-trip"
-    return RoundTrip(tuple(kept), reasons, cost)
-
-
-def agrees(given: str, expected: str) -> bool:
-    """Whether two answers say the same: one contains the other, or their words overlap by more than half (F1)."""
-    first, second = normalise(given).split(), normalise(expected).split()
-    if not first or not second:
-        return False
-    if f" {' '.join(second)} " in f" {' '.join(first)} ":
-        return len(first) <= len(second) + 12
-    common = sum((Counter(first) & Counter(second)).values())
-    return 2 * common / (len(first) + len(second)) > 0.5
 
 
 @dataclass(frozen=True, slots=True)

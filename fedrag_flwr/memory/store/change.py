@@ -63,6 +63,8 @@ class Change:
         Ids of documents whose memories are made.
     by_model
         Ids of those memories that the model wrote.
+    asked
+        Sentences about which the model has written questions, with the tokens that this took.
     held
         Questions and answers that are rejected from now on.
     withdrawn
@@ -79,6 +81,7 @@ class Change:
     items: tuple[MemoryItem, ...] = ()
     remembered: tuple[str, ...] = ()
     by_model: tuple[str, ...] = ()
+    asked: Mapping[str, int] = field(default_factory=dict)
     held: tuple[Rejected, ...] = ()
     withdrawn: tuple[str, ...] = ()
     judged: bool = False

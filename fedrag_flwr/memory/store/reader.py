@@ -202,6 +202,11 @@ class StoreReader:
                 row[0] for row in connection.execute("SELECT id FROM items WHERE own = 1 AND by_model = 1")
             )
 
+    def asked(self) -> dict[str, int]:
+        """The sentences about which the model has written questions, with the tokens that this took."""
+        with self._database.reading() as connection:
+            return dict(connection.execute("SELECT u.id, a.tokens FROM asked a JOIN units u ON u.number = a.unit"))
+
     def judged(self) -> bool:
         """Whether memories were judged by the documents as they are."""
         with self._database.reading() as connection:

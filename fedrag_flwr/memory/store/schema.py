@@ -13,7 +13,7 @@ from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.records import Fact, Vector
 
 APPLICATION_ID = 0x46645247  # marks the SQLite file as ours
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 TABLES = """
 CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -85,6 +85,10 @@ CREATE TABLE support (
     PRIMARY KEY (item, place)
 ) WITHOUT ROWID;
 CREATE INDEX support_by_unit ON support (unit, item);
+CREATE TABLE asked (
+    unit INTEGER PRIMARY KEY REFERENCES units (number) ON DELETE CASCADE,
+    tokens INTEGER NOT NULL
+);
 CREATE TABLE rejected (
     number INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,

@@ -81,6 +81,7 @@ class Writer:
         by_model = frozenset(change.by_model)
         for item in change.items:
             self._put_own(item, by_model=item.id in by_model)
+        self._put_asked(change.asked)
         for held in change.held:
             item_rows.put_rejected(self._connection, self._dimension, held)
         item_rows.check_apart(self._connection)
@@ -309,6 +310,14 @@ class Writer:
             )
 
     # --- memories ---
+
+    def _put_asked(self, asked: Mapping[str, int]) -> None:
+        numbers = queries.unit_numbers(self._connection, asked)
+        check_units(asked, numbers, "what the model was asked")
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO asked (unit, tokens) VALUES (?, ?)",
+            [(numbers[unit], tokens) for unit, tokens in asked.items()],
+        )
 
     def _withdraw_own(self, ids: Sequence[str]) -> None:
         which = (queries.listed(ids),)

@@ -1,80 +1,85 @@
-"""Compositional candidates by a real small model: their form is forced, their cost counted, their budget kept."""
+"""Questions that a real small model writes for facts of a text, and what comes back when they are asked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from fedrag_flwr.errors import SettingError
+from fedrag_flwr.loaded_models import Models
+from fedrag_flwr.memory.generate import model as model_module
 from fedrag_flwr.memory.generate.candidates import Candidate
-from fedrag_flwr.memory.generate.model import KINDS, EdgeContext, ModelGenerator, support_of
-from fedrag_flwr.memory.generate.round_trip import round_trip_model
-from fedrag_flwr.models import LlamaGenerator, resolve
-from fedrag_flwr.records import Fact
+from fedrag_flwr.memory.generate.model import ModelGenerator, agrees, askings
+from fedrag_flwr.models.base import Generator
+from fedrag_flwr.records import Document, Passage
+from tests.strategies.federation import small_models
 
-TEXTS = (
-    "Pluto. Clyde Tombaugh, born in Streator in 1906, discovered Pluto on 18 February 1930.",
-    "Pluto. It has five moons; Nix and Hydra were found in 2005 by the Hubble Space Telescope.",
+BRIDGE = (
+    "Tarn Bridge was opened in 1924 by Enno Tveit. It crosses the river Ossel at Lindmoor. The bridge is 212 metres "
+    "long. Jonas Keel, Berta Solveig and Ada Lund painted it. It was the first one in French hands."
 )
-FACTS = (
-    Fact("Clyde Tombaugh", "PERSON", "clyde tombaugh"),
-    Fact("Streator", "GPE", "streator"),
-    Fact("1906", "YEAR", "1906"),
-    Fact("Pluto", "NAME", "pluto"),
-    Fact("18 February 1930", "DATE", "18 february 1930"),
-    Fact("five", "CARDINAL", "five"),
-    Fact("Nix", "NAME", "nix"),
-    Fact("Hydra", "NAME", "hydra"),
-    Fact("2005", "YEAR", "2005"),
-)
-EDGES = [EdgeContext((f"a{n}", f"b{n}"), TEXTS, (FACTS[:5], FACTS[5:])) for n in range(2)]
 
 
 @pytest.fixture(scope="module")
-def generator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaGenerator]:
-    home: Path = tmp_path_factory.mktemp("fedrag-home")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Models]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FEDRAG_HOME", str(home))
-        model = LlamaGenerator(resolve("smollm2-135m"), context_tokens=2048)
-        yield model
-        model.close()
+        patch.setenv("FEDRAG_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setattr(model_module, "SURE", -2.0)  # the tests' model is small, and never sure
+        yield small_models()
 
 
-def test_candidates_have_the_form_and_their_cost_is_counted(generator: LlamaGenerator) -> None:
-    made = ModelGenerator(generator, budget=100).candidates(EDGES, corpus_tokens=1_200)
-    assert made.cost.llm_calls == len(made.candidates) + sum(made.rejects.values()) >= 1
-    assert 0 < made.cost.tokens_out <= 120
-    assert made.cost.tokens_in > 0
-    for candidate in made.candidates:
-        assert candidate.question.endswith("?")
-        assert candidate.answer
-        assert candidate.kind in (*KINDS, "single")
-        assert set(candidate.support) <= {"a0", "b0", "a1", "b1"}
+@pytest.fixture(scope="module")
+def generator(models: Models) -> Generator:
+    return models.generator()
 
 
-def test_a_memory_rests_on_the_unit_that_tells_it_and_not_on_every_one_that_holds_its_answer() -> None:
-    texts = ("Ossel. The Ossel rises in Norway.", "Enno Tveit. Enno Tveit was born in Norway in 1901.")
-    edge = EdgeContext(("rivers#0.0", "people#3.1"), texts, ((), ()))
-    assert support_of("Where was Enno Tveit born?", "Norway", edge) == ("people#3.1",)
-    assert support_of("Where does the Ossel rise?", "Norway", edge) == ("rivers#0.0",)
-    assert support_of("Which country is told of?", "Norway", edge) == edge.unit_ids  # neither more than the other
+@pytest.fixture(scope="module")
+def passage(models: Models) -> Passage:
+    [[parsed]] = models.pipeline.parse([Document("d", "Tarn Bridge", BRIDGE, "")])
+    return parsed.passage
 
 
-def test_a_budget_of_nothing_asks_nothing(generator: LlamaGenerator) -> None:
-    made = ModelGenerator(generator, budget=0).candidates(EDGES, corpus_tokens=100_000)
-    assert (made.candidates, made.cost.llm_calls) == ((), 0)
+def test_an_answer_is_a_fact_of_its_own_that_the_title_does_not_tell(passage: Passage) -> None:
+    asked = [(asking.fact.text, asking.sentence.id) for asking in askings(passage)]
+    facts = dict(asked)
+    assert {"1924", "Enno Tveit", "Ossel", "Lindmoor", "212 metres"} <= facts.keys()
+    assert not facts.keys() & {"Tarn Bridge", "Jonas Keel", "Berta Solveig", "Ada Lund", "first", "French"}
+    sentences = [sentence for _, sentence in asked]
+    assert max(map(sentences.count, sentences)) <= 2
 
 
-def test_a_negative_budget_is_refused(generator: LlamaGenerator) -> None:
-    with pytest.raises(SettingError):
-        ModelGenerator(generator, budget=-1)
+def test_a_question_has_the_form_that_its_answer_asks_for_and_is_kept_where_the_model_is_sure(
+    generator: Generator, passage: Passage
+) -> None:
+    model = ModelGenerator(generator)
+    made = {asking.fact.text: model.write(asking) for asking in askings(passage)}
+    assert model.cost.llm_calls == len(made)
+    length = made["212 metres"]
+    assert length is not None
+    assert length.question.startswith(("How ", "At what ", "What "))
+    assert length.question.endswith("?")
+    assert (length.answer, length.kind, length.answer_type) == ("212 metres", "single", "QUANTITY")
+    assert next(one for one in passage.sentences if one.id in length.support).text == "The bridge is 212 metres long."
 
 
-def test_asking_back_keeps_to_its_budget(generator: LlamaGenerator) -> None:
-    candidates = [Candidate("Who discovered Pluto?", "Clyde Tombaugh", "single", "PERSON", ("a0",))] * 3
-    found = round_trip_model(candidates, [TEXTS] * 3, generator, token_budget=8)
-    assert found.rejects["unasked"] >= 1
-    assert len(found.kept) + sum(found.rejects.values()) == 3
-    assert found.cost.tokens_out <= 8 + 24
+def test_what_comes_back_must_be_the_answer(generator: Generator, passage: Passage) -> None:
+    model = ModelGenerator(generator)
+    question = "What is the length of the Tarn Bridge?"
+    assert model.returns(Candidate(question, "212 metres", "single", "QUANTITY", ()), passage)
+    assert not model.returns(Candidate(question, "1924", "single", "YEAR", ()), passage)
+
+
+@pytest.mark.parametrize(
+    ("given_answer", "expected", "same"),
+    [
+        ("Clyde Tombaugh", "Tombaugh", True),
+        ("It was Clyde Tombaugh.", "Clyde Tombaugh", True),
+        ("1,025 kilograms", "1025 kilograms", True),
+        ("Lindmoor in the north", "Lindmoor", True),
+        ("Lindmoor, Ferren, Mirren, Vessa, Ossel, Tarn and Keel", "Lindmoor", False),
+        ("unknown", "Clyde Tombaugh", False),
+        ("", "Clyde Tombaugh", False),
+    ],
+)
+def test_agrees(given_answer: str, expected: str, same: bool) -> None:
+    assert agrees(given_answer, expected) is same

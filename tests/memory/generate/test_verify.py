@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fedrag_flwr.memory.generate.candidates import Candidate
-from fedrag_flwr.memory.generate.round_trip import agrees, round_trip
-from fedrag_flwr.memory.generate.verify import fits, is_of_kind, normalise, verify
+from fedrag_flwr.memory.generate.round_trip import round_trip
+from fedrag_flwr.memory.generate.verify import fits, normalise, verify
 from fedrag_flwr.records import Fact, Sentence
 
 TEXT = "Pluto. Clyde Tombaugh, born in 1906, discovered Pluto on 18 February 1930. Kerberos, Styx and Nix orbit it."
@@ -27,17 +27,7 @@ def make(question: str, answer: str, kind: str = "single", answer_type: str = ""
         (make("When was Pluto discovered?", "18 February 1930", answer_type="DATE"), None),
         (make("Which moons orbit Pluto?", "Kerberos, Styx and Nix", "set"), None),
         (make("Which moons orbit Pluto?", "Nix and Styx", "set"), None),
-        (make("How many of Pluto's moons are named?", "three", "aggregation", "CARDINAL"), None),
-        (make("How old was Tombaugh when he found Pluto?", "24", "post-processing", "CARDINAL"), None),
-        (make("Did Lowell discover Pluto?", "No", "false-premise", "YESNO"), None),
-        (make("Was Nix or Styx named first for Pluto?", "Nix", "comparison"), None),
-        (make("Was Nix or Styx named first for Pluto?", "Kerberos", "comparison"), "no-alternative"),
-        (make("Did Tombaugh discover Pluto?", "No", "false-premise", "YESNO"), "not-in-evidence"),
-        (make("Did Lowell discover Pluto?", "Yes", "false-premise", "YESNO"), "not-in-evidence"),
-        (make("Did Herschel discover Uranus from Bath?", "No", "false-premise", "YESNO"), "not-in-evidence"),
         (make("When was the discoverer of Pluto born?", "1906", "multi-hop", "YEAR"), "one-hop"),
-        (make("How many years lie between Pluto and 1930?", "1906", "post-processing", "YEAR"), "type-mismatch"),
-        (make("How many of Pluto's moons are named?", "five", "aggregation", "CARDINAL"), "not-in-evidence"),
         (make("Who discovered Pluto?", "Percival Lowell", answer_type="PERSON"), "not-in-evidence"),
         (make("Which moons orbit Pluto?", "Charon and Nix", "set"), "not-in-evidence"),
         (make("", "Pluto"), "empty"),
@@ -62,22 +52,6 @@ def test_two_hops_need_two_units() -> None:
 
 
 @pytest.mark.parametrize(
-    ("candidate", "of_kind"),
-    [
-        (make("Which moons orbit Pluto?", "Nix and Styx", "set"), True),
-        (make("Which moon orbits Pluto?", "Nix", "set"), False),
-        (make("Which was found first, Nix or Styx?", "Nix", "comparison"), True),
-        (make("Which airport is in Ferren?", "Ferren Airport", "comparison"), False),
-        (make("How many moons orbit Pluto?", "three", "aggregation", "CARDINAL"), True),
-        (make("How many years did it last?", "1939", "aggregation", "YEAR"), False),
-        (make("Who discovered Pluto?", "Tombaugh", "single", "PERSON"), True),
-    ],
-)
-def test_a_question_that_has_not_the_form_of_its_kind_is_told(candidate: Candidate, of_kind: bool) -> None:
-    assert is_of_kind(candidate) is of_kind
-
-
-@pytest.mark.parametrize(
     ("question", "answer_type", "fitting"),
     [
         ("When was it?", "YEAR", True),
@@ -94,20 +68,6 @@ def test_a_question_that_has_not_the_form_of_its_kind_is_told(candidate: Candida
 )
 def test_fits(question: str, answer_type: str, fitting: bool) -> None:
     assert fits(question, answer_type) is fitting
-
-
-@pytest.mark.parametrize(
-    ("given_answer", "expected", "same"),
-    [
-        ("Clyde Tombaugh", "Tombaugh", True),
-        ("It was Clyde Tombaugh.", "Clyde Tombaugh", True),
-        ("1,025 kilograms", "1025 kilograms", True),
-        ("unknown", "Clyde Tombaugh", False),
-        ("", "Clyde Tombaugh", False),
-    ],
-)
-def test_agrees(given_answer: str, expected: str, same: bool) -> None:
-    assert agrees(given_answer, expected) is same
 
 
 @given(st.text(max_size=60))
@@ -149,19 +109,19 @@ def test_round_trip_keeps_what_leads_back() -> None:
     candidates = [Candidate("When was Pluto discovered?", "1930", "single", "YEAR", ("a",))]
     found = round_trip(candidates, unit((1, 0)), SENTENCES, unit((1, 0.1), (0, 1)))
     assert found.kept == (0,)
-    assert not found.rejects
+    assert not found.reasons
 
 
 def test_round_trip_rejects_what_leads_elsewhere() -> None:
     candidates = [Candidate("When was Pluto visited in 2015?", "1930", "single", "YEAR", ("a",))]
     found = round_trip(candidates, unit((0, 1)), SENTENCES, unit((1, 0), (0.1, 1)))
-    assert (found.kept, dict(found.rejects)) == ((), {"elsewhere": 1})
+    assert (found.kept, found.reasons) == ((), {0: "elsewhere"})
 
 
 def test_round_trip_rejects_ambiguous_questions() -> None:
     candidates = [Candidate("In what year was Pluto?", "1930", "single", "YEAR", ("a",))]
     found = round_trip(candidates, unit((1, 1)), SENTENCES, unit((1, 1), (1, 1.01)))
-    assert (found.kept, dict(found.rejects)) == ((), {"ambiguous": 1})
+    assert (found.kept, found.reasons) == ((), {0: "ambiguous"})
 
 
 def test_round_trip_rejects_contradicting_answers_but_not_longer_ones() -> None:
@@ -173,7 +133,7 @@ def test_round_trip_rejects_contradicting_answers_but_not_longer_ones() -> None:
     ]
     vectors = unit((1, 0), (0, 1), (1, 0), (1, 0))
     found = round_trip(candidates, vectors, SENTENCES, unit((1, 0), (0, 1)))
-    assert (found.kept, dict(found.rejects)) == ((2, 3), {"conflict": 2})
+    assert (found.kept, found.reasons) == ((2, 3), {0: "conflict", 1: "conflict"})
 
 
 @pytest.mark.parametrize(
