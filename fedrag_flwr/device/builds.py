@@ -54,12 +54,16 @@ def build_device(device: EdgeDevice, *, memories: bool, graph: bool, empty: bool
 def write_memories(
     device: EdgeDevice, progress: Progress = silent, stop: Callable[[], bool] = lambda: False
 ) -> Written:
-    """Let the model write memories of what the device has read, within its budget; as `MemoryWriter.write`."""
+    """Let the model write memories of what the device has read, within its budget; as `EdgeDevice.write_memories`."""
     settings, models, store = device.settings, device.models, device.store
-    with write_lock(store.database.directory, math.inf, _LOCK):
-        writer = MemoryWriter(device.name, store, models.encoder, models.pipeline, models.generator, settings.seed)
-        budget, foreign = settings.memory.tokens_per_kilotoken, other_languages(store)
-        return writer.write(budget, progress, but=foreign, stop=stop)
+    writer = MemoryWriter(device.name, store, models.encoder, models.pipeline, models.generator, settings.seed)
+    budget, written, left = settings.memory.tokens_per_kilotoken, Written(), 1
+    while budget and left and not stop():
+        with write_lock(store.database.directory, math.inf, _LOCK):  # between two calls somebody else may build
+            last = writer.write(budget, but=other_languages(store), stop=stop)
+        written, left = written + last, last.left
+        progress("write", written.sentences, written.sentences + left)
+    return written
 
 
 def _with_written(report: BuildReport, written: Written) -> BuildReport:

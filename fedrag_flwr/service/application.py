@@ -14,6 +14,7 @@ from fedrag_flwr.errors import FedragError, NotFoundError, ServiceBusyError, Sou
 from fedrag_flwr.handling import HANDLERS
 from fedrag_flwr.service.browse import add_views
 from fedrag_flwr.service.guarding import NOTES, Guard, TooLargeError, TooSlowError
+from fedrag_flwr.service.idle import writing_in_quiet
 from fedrag_flwr.service.limits import RateLimit
 from fedrag_flwr.service.protocol import DOCUMENTS, MESSAGES, MOST_HEAD, MOST_JSON
 from fedrag_flwr.service.queues import DeadlineError
@@ -50,7 +51,7 @@ def make_application(resident: Resident, token: str = "") -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with watched(resident.folder if limits.watch else None, routes.read):
+        async with watched(resident.folder if limits.watch else None, routes.read), writing_in_quiet(routes):
             yield
         routes.close()
 

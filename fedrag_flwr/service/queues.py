@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
@@ -37,12 +38,18 @@ class RequestQueue:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
         self._lock = threading.Lock()
         self._length = 0
+        self._last = time.monotonic()
         self._closed = False
 
     @property
     def length(self) -> int:
         """How many wait or are worked on."""
         return self._length
+
+    @property
+    def quiet(self) -> float:
+        """For how many seconds nothing has come, waited or been worked on."""
+        return 0.0 if self._length else time.monotonic() - self._last
 
     async def run(self, act: Callable[[], T], seconds: float) -> T:
         """Do something in this queue.
@@ -71,6 +78,7 @@ class RequestQueue:
                 what = "the service is about to end" if self._closed else f"{self._length} requests wait already"
                 raise ServiceBusyError(what, where=self.name, fix="try again later", seconds=1)
             self._length += 1
+            self._last = time.monotonic()
         future = self._pool.submit(act)
         future.add_done_callback(self._leave)
         return future
@@ -78,3 +86,4 @@ class RequestQueue:
     def _leave(self, _: Future[T]) -> None:
         with self._lock:
             self._length -= 1
+            self._last = time.monotonic()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from fedrag_flwr.errors import FedragError, NotFoundError, WireError
 from fedrag_flwr.handling import HANDLERS, respond
 from fedrag_flwr.home_paths import new_id
 from fedrag_flwr.loaded_models import Models, load_models
+from fedrag_flwr.memory.generate.memory_writer import Written
 from fedrag_flwr.memory.store.outbox import WaitingQuestion
 from fedrag_flwr.models.base import Generator, Heard
 from fedrag_flwr.models.generator import LlamaGenerator
@@ -182,6 +183,19 @@ class Resident:
         self._retire()
         return report
 
+    @property
+    def writes_memories(self) -> bool:
+        """Whether its model writes memories, which it does when there is time for it."""
+        return self._settings.memory.tokens_per_kilotoken > 0
+
+    def write_memories(self, stop: Callable[[], bool]) -> Written:
+        """Let the model write memories until there is a reason to stop; as `EdgeDevice.write_memories`."""
+        with self._opened(self._settings) as device:
+            written = device.write_memories(stop=stop)
+        if written.memories:
+            self._retire()
+        return written
+
     # --- its state ----------------------------------------------------------------------------------
 
     def generator_seconds(self) -> float:
@@ -221,7 +235,9 @@ class Resident:
             self.warm()
 
     def _opened(self, settings: Settings) -> EdgeDevice:
-        return self._node.opened(settings, self._models)
+        device = self._node.opened(settings, self._models)
+        device.writes_later = True
+        return device
 
     def _generator(self) -> Generator:
         generator = self._own_models.generator()

@@ -19,7 +19,8 @@ from fedrag_flwr.records import Cost, Fact, Passage, Sentence
 
 MOST = 2  # questions about a sentence
 _QUESTION_TOKENS, _ANSWER_TOKENS = 48, 30
-SURE = -0.5  # mean log-probability of a question, and of the answer that comes back
+SURE = -0.3  # mean log-probability of a question
+SURE_OF_ANSWER = -0.5  # and of the answer that comes back
 _MOST_WORDS_MORE = 5  # of the answer that comes back: "Klushino in the Smolensk region"
 
 _WRITE = (
@@ -117,7 +118,7 @@ class ModelGenerator:
         """Whether a question, asked over its passage, gives the answer, and the model is sure of it."""
         prompt = Prompt(_ASK, f"{_shown(passage)}\n\nQuestion: {candidate.question}")
         said = self._complete(prompt, None, _ANSWER_TOKENS)
-        sure = math.isnan(said.logprob) or said.logprob >= SURE
+        sure = math.isnan(said.logprob) or said.logprob >= SURE_OF_ANSWER
         return sure and agrees(said.text, candidate.answer)
 
     def _complete(self, prompt: Prompt, grammar: Grammar | None, most: int) -> Completion:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, repeat
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +20,11 @@ from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.text.segment import under_title
 from tests.strategies.federation import small_models
 
-TEXTS = {
-    "tarn": "# Tarn Bridge\n\nTarn Bridge was opened in 1924 by Enno Tveit. It crosses the river Ossel at Lindmoor. "
-    "The bridge is 212 metres long.\n",
-    "grey": "# Grey Lighthouse\n\nThe Grey Lighthouse was opened in 1856. Its tower is 31 metres high. It stands at "
-    "the mouth of the river Ossel.\n",
+TEXTS = {  # of these sentences the templates make nothing
+    "parking": "# Parking\n\nTo park for a day, members pay 15 euros at the north gate. Lost permits go to Greta Holm, "
+    "for a new one on Monday.\n",
+    "mill": "# Old Mill\n\nAt the Old Mill, work stopped in 1931 after the fire. Of the Old Mill, only 9 walls are "
+    "left.\n",
     "german": "# Der Alte Hafen\n\nDer alte Hafen wurde im Jahr 1871 von Greta Holm eröffnet. Er liegt an der Mündung "
     "des Flusses Ossel. Heute legen dort zwölf Fischerboote an.\n",
 }
@@ -38,6 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (root / "documents" / f"{name}.md").write_text(text, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FEDRAG_HOME", str(root / "home"))
+        patch.setattr(model, "SURE_OF_ANSWER", -1.0)
         patch.setattr(model, "SURE", -1.0)  # the tests' model is small, and never sure
         yield root
 
@@ -56,14 +58,14 @@ def test_every_sentence_is_asked_about_once_and_each_memory_passes_every_check(f
         assert report.cost.tokens_out == sum(asked.values())
         assert report.items == len(store.items())
         passages = {sentence.id: passage for passage in store.passages() for sentence in passage.sentences}
-        assert {passages[one].document_id for one in asked} == {"tarn", "grey"}  # German gets none
+        assert {passages[one].document_id for one in asked} == {"parking", "mill"}  # German gets none
         made = [item for item in store.items() if item.id in written]
-        assert "212 metres" in {item.answer for item in made}
+        assert {item.answer for item in made} >= {"15 euros", "1931"}
         for item in made:
             [unit] = store.sentences(item.support)
             assert verify(item, [under_title(passages[unit.id].title, unit.text)]) is None  # type: ignore[arg-type]
         assert device.write_memories().cost.llm_calls == 0
-        (device.documents / "tarn.md").touch()  # type: ignore[operator]
+        (device.documents / "parking.md").touch()  # type: ignore[operator]
         assert device.build().cost.llm_calls == 0
 
 
@@ -76,27 +78,26 @@ def test_a_budget_ends_the_work_and_a_later_call_goes_on(folder: Path, tmp_path:
     with opened(folder, tmp_path / "parts", 400) as device:
         first = device.write_memories()
         assert first.cost.llm_calls > 0
-        assert first.left > 0
         assert device.write_memories().cost.llm_calls == 0  # the budget is spent
-    turns = iter([False, True])
+    turns = chain([False], repeat(True))
     with opened(folder, tmp_path / "parts", ALL) as device:
         stopped = device.write_memories(stop=lambda: next(turns))
-        assert 0 < stopped.left == first.left - 1
-        assert device.write_memories().left == 0
+        assert stopped.sentences == 1
+        assert device.write_memories().sentences > 0
         assert {(item.question, item.answer) for item in device.store.items()} == whole
 
 
 def test_a_changed_document_is_asked_about_anew_and_no_other(folder: Path, tmp_path: Path) -> None:
     with opened(folder, tmp_path, ALL) as device:
         device.build()
-        file = folder / "documents" / "grey.md"
-        file.write_text(TEXTS["grey"].replace("31 metres", "44 metres"), encoding="utf-8")
+        file = folder / "documents" / "mill.md"
+        file.write_text(TEXTS["mill"].replace("1931", "1944"), encoding="utf-8")
         try:
             report = device.build()
         finally:
-            file.write_text(TEXTS["grey"], encoding="utf-8")
+            file.write_text(TEXTS["mill"], encoding="utf-8")
         assert 0 < report.cost.tokens_out < sum(device.store.asked().values())
-        assert not any("31 metres" in item.answer for item in device.store.items())
+        assert not any(item.answer == "1931" for item in device.store.items())
 
 
 def test_a_device_that_writes_later_builds_without_the_model(folder: Path, tmp_path: Path) -> None:
