@@ -34,6 +34,7 @@ Verdict = Literal["good", "bad"]
 _UNVERSIONED = frozenset(  # no change of the memory
     {"train.controller", "query.overview", "query.rounded_overview", "query.seal_summaries", "query.sealed_overview"}
 )
+TOKENS, IDLE_TOKENS = "memory.tokens-per-kilotoken", 58  # of a device that says nothing of it (FD-RAG Table 6)
 _WARMING = "What is here?"  # a question that makes what the next ones need
 _MOST_UNASKED = 100  # answers of the federation that are listed though this process was not asked
 
@@ -60,7 +61,7 @@ class Resident:
         self.name = config.name
         self.answers = RecentAnswers()
         self._clock = clock
-        self._node = Node(config.own, config.settings)
+        self._node = Node({TOKENS: IDLE_TOKENS, **config.own}, config.settings)
         self._settings = self._node.settings
         self._used: LlamaGenerator | None = None
         self._own_models = load_models(self._settings.models, config.home)
