@@ -15,18 +15,16 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
+from pandas import DataFrame
 
 from fedrag_flwr.cli.console import SetOption, changed, err, out, settings_from, with_errors
 from fedrag_flwr.errors import SettingError, SourceError
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.sources.benchmark import data_root
 from simulations.reporting.kept_rows import KeptRows, this_code
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 T = TypeVar("T")
 

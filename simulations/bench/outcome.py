@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from pandas import DataFrame
 
 from fedrag_flwr.evaluation.bootstrap import Interval, mean_interval, paired_difference
 from fedrag_flwr.evaluation.gold import GoldQuestion
@@ -22,9 +22,6 @@ from simulations.bench.plan import BenchPlan
 from simulations.bench.rows import Row, Rows
 from simulations.bench.run import READING
 from simulations.bench.systems import changes_of
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 MEMORIZER, COGNIZER, ORACLE = "fd-rag-memorizer", "fd-rag-cognizer", "oracle-router"
 _SEED = 0  # of the bootstrap
@@ -62,8 +59,6 @@ def oracle(gold: Sequence[GoldQuestion], memory: Sequence[Answer], model: Sequen
 
 def answer_frame(plan: BenchPlan, fixture: Fixture, rows: Rows) -> DataFrame:
     """A line for each question and system, without any text: right or wrong, by whom, in what time, at what cost."""
-    from pandas import DataFrame
-
     found = []
     place = {one.id: device for device, own in fixture.partition.documents.items() for one in own}
     for system, answers in answers_of(plan.systems, fixture, rows).items():
@@ -113,8 +108,6 @@ def prepared_frame(plan: BenchPlan, fixture: Fixture, rows: Rows) -> DataFrame:
     devices and server told each other for an earlier one is not sent again: of systems that exchange the same, the
     first has the bytes.
     """
-    from pandas import DataFrame
-
     found = []
     for system in (READING, *plan.systems):
         if (system, "") not in rows:

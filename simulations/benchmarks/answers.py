@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 import typer
+from pandas import DataFrame, concat
 
 from fedrag_flwr.answering.engine import Engine
 from fedrag_flwr.cli.console import out
@@ -28,9 +29,6 @@ from simulations.bench.outcome import groups
 from simulations.bench.plan import named
 from simulations.bench.systems import order_of
 from simulations.reporting.kept_rows import KeptRows, Row
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 FLOOR = "plain"
 FIVE, EIGHT = 5, 8
@@ -159,8 +157,6 @@ def _found(engine: Engine, gold: GoldQuestion) -> tuple[float, int]:
 
 def report(bench: Bench, found: Sequence[Row], systems: Sequence[str]) -> None:
     """Print and keep all tables, and a reliability diagram for each system that tells its confidence."""
-    from pandas import DataFrame
-
     rows = DataFrame([dict(one) for one in found])
     rows.to_csv(bench.out / "answers.csv", index=False)
     bench.table("answers", answer_table(rows))
@@ -181,8 +177,6 @@ def report(bench: Bench, found: Sequence[Row], systems: Sequence[str]) -> None:
 
 def answer_table(rows: DataFrame) -> DataFrame:
     """One line for each set and system, and over all sets."""
-    from pandas import DataFrame, concat
-
     whole = concat([rows, rows.assign(set="all")]) if rows["set"].nunique() > 1 else rows
     lines = []
     for (name, system), own in groups(whole, "set", "system"):
@@ -213,8 +207,6 @@ def _against(own: DataFrame, floor: DataFrame) -> str:
 
 def kind_table(rows: DataFrame) -> DataFrame:
     """Right, wrong and declined, by set and kind of question, for each system."""
-    from pandas import DataFrame
-
     lines = []
     for (name, kind), own in groups(rows, "set", "kind"):
         line: dict[str, object] = {"set": name, "kind": kind, "n": own["id"].nunique()}
@@ -226,8 +218,6 @@ def kind_table(rows: DataFrame) -> DataFrame:
 
 def way_table(rows: DataFrame) -> DataFrame:
     """How often each way of answering is right, and how often the floor is on the same questions."""
-    from pandas import DataFrame
-
     floor, lines = rows[rows["system"] == FLOOR], []
     for (name, system, way), own in groups(rows[rows["system"] != FLOOR], "set", "system", "way"):
         beside = floor[(floor["set"] == name) & floor["id"].isin(own["id"])]
@@ -250,8 +240,6 @@ def ranking_table(rows: DataFrame) -> DataFrame:
 
 def nearest_table(rows: DataFrame) -> DataFrame:
     """How near questions come to memories, by set: quantiles, and the share above 0.8."""
-    from pandas import DataFrame
-
     lines = []
     for (name,), own in groups(rows.drop_duplicates(["set", "id"]), "set"):
         near = own["nearest"].to_numpy(dtype=np.float64)
@@ -281,8 +269,6 @@ def calibration_error(bins: DataFrame) -> float:
 
 def level_table(rows: DataFrame, levels: Sequence[float]) -> DataFrame:
     """What each level of confidence, below which nothing is answered, would have cost."""
-    from pandas import DataFrame
-
     right, nothing = rows["verdict"] == "right", rows["kind"] == "unanswerable"
     lines = []
     for level in levels:

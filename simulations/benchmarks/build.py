@@ -14,10 +14,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
+import pandas as pd
 import typer
+from pandas import DataFrame
 
 from fedrag_flwr import wire
 from fedrag_flwr.demo import CORPUS, QUESTIONS
@@ -40,9 +42,6 @@ from simulations.deployment.federation import program
 from simulations.deployment.processes import Processes
 from simulations.reporting.kept_rows import Row
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
 WARMING = Document("warming", "Ossel", "The Ossel is a river that rises on Mount Cairl. It is 410 kilometres long.", "")
 GENERATORS = ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
 CHUNK = 130  # words of a plain index's passage
@@ -59,8 +58,6 @@ def run(
     generators: Annotated[str, typer.Option(help="Measure a service's memory with these models instead.")] = "",
 ) -> None:
     """Build, build again, change documents and build; by stage, beside a plain index of the same texts."""
-    import pandas as pd
-
     if generators:
         chosen = named(generators, GENERATORS, "generator")
         kept = bench.rows("memory", *chosen)
@@ -98,8 +95,6 @@ def measure(
     root
         An empty directory.
     """
-    import pandas as pd
-
     folder, warming = root / "documents", root / "warming"
     _write(warming, "warming", WARMING)
     _build(warming, root / "warm", settings, models)  # models load on first use

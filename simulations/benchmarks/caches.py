@@ -18,6 +18,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from pandas import DataFrame
 
 from fedrag_flwr.caching import AssociationGraph
 from fedrag_flwr.caching.fusion import FusionCaches
@@ -66,8 +67,6 @@ def run(
     requests: Annotated[int, typer.Option(help="Test requests, after the warm-up.")] = 500,
 ) -> None:
     """Show hit rates with more and less prefetching, then latency with caches and without."""
-    from pandas import DataFrame
-
     settings = Settings.from_config(
         {"models.generation-cache": False, "privacy.operators": "erasure, presidio", **bench.changes}
     )

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from numpy.typing import NDArray
+from pandas import DataFrame
 
 from fedrag_flwr.knowledge_graph.communities import CutSettings, cut, leiden, modularity
 from fedrag_flwr.knowledge_graph.routing import SummaryIndex
@@ -30,8 +31,6 @@ def run(
     summaries: Annotated[int, typer.Option(help="Summaries; 0: no search.")] = 1_000_000,
 ) -> None:
     """Cut a planted graph, and route questions among made-up summaries."""
-    from pandas import DataFrame
-
     if edges:
         bench.table("cut", DataFrame(cuts(bench.sized(edges, 4_000))))
     if summaries:

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 import typer
+from pandas import DataFrame
 
 from fedrag_flwr.records import ControllerUpdate
 from fedrag_flwr.retrieval import (
@@ -44,9 +45,6 @@ from simulations.corpora.candidates import (
 from simulations.corpora.sentences import DATASETS
 from simulations.reporting.recall import Floats, Order, gained, ids, recalls
 from strategies.controller_fedavg import fedavg
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 SEED, MOST = 7, 10
 CALIBRATED = "calibrated key spaces"
@@ -190,8 +188,6 @@ def _oracle(questions: Sequence[RankedQuestion], within: Callable[[RankedQuestio
 
 def means(found: Mapping[str, Measured], rows: Sequence[str]) -> DataFrame:
     """The mean of some measures of each set."""
-    from pandas import DataFrame
-
     return DataFrame(
         [
             {"ranker": row}
@@ -207,8 +203,6 @@ def means(found: Mapping[str, Measured], rows: Sequence[str]) -> DataFrame:
 
 def gains(found: Mapping[str, Measured], pairs: Sequence[tuple[str, str]]) -> DataFrame:
     """Differences of two rankers in all@5 by set; "" stands for the first stage that is best on these very rows."""
-    from pandas import DataFrame
-
     rows = []
     for first, second in pairs:
         row = {"all@5 of": first, "against": second or "the best first stage"}
@@ -221,8 +215,6 @@ def gains(found: Mapping[str, Measured], pairs: Sequence[tuple[str, str]]) -> Da
 
 def swaps(found: Mapping[str, Measured]) -> DataFrame:
     """First stages with each second source (Tables VIII and IX)."""
-    from pandas import DataFrame
-
     ways = {"alone": "{}", "alone, reordered": "{} alone, reordered"}
     ways |= {f"+ {second}": f"{{}} + {second}" for second in (*KEY_SPACES, CALIBRATED, SECOND_HOP)}
     return DataFrame(
@@ -237,8 +229,6 @@ def swaps(found: Mapping[str, Measured]) -> DataFrame:
 
 def federation(splits: Mapping[str, Split]) -> DataFrame:
     """One reranker for all sets: federated, pooled, and each device alone, dealt at random and by set."""
-    from pandas import DataFrame
-
     asked = [question for split in splits.values() for question in split.dev]
     everything = [question for split in splits.values() for question in split.train]
     order = np.random.default_rng(SEED).permutation(len(everything))

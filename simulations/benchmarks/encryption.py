@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+import pandas as pd
 import typer
 from numpy.typing import NDArray
 
@@ -58,8 +59,6 @@ def run(
     cases: Annotated[int, typer.Option(help="Forged inputs; 0 for none.")] = 10_000,
 ) -> None:
     """Score in the open and encrypted, ask a federation in all exchanges, and forge."""
-    import pandas as pd
-
     numbers = [int(size) for size in bench.sized(sizes, "100").split(",")]
     rows, asked = vectors_of(bench.data(), max(numbers), bench.sized(questions, 2))
     kept = bench.rows()

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast, get_args
+from typing import Annotated, cast, get_args
 
 import typer
+from pandas import DataFrame, concat
 
 from fedrag_flwr.cli.console import out
 from fedrag_flwr.demo import QUESTIONS
@@ -22,9 +23,6 @@ from simulations.bench.outcome import accuracy_of, answer_frame, difference_of, 
 from simulations.bench.plan import DEPARTMENTS, BenchPlan, Setting, Split, named
 from simulations.bench.run import run_plan
 from simulations.bench.systems import SYSTEMS, refuse_clashes
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 # The paper's rows in its order (`local-memory` is its FD-RAG without fusion), then the floor and others.
 TABLE = {
@@ -83,8 +81,6 @@ def run(
 
 def run_plans(bench: Bench, plans: list[BenchPlan]) -> tuple[DataFrame, DataFrame]:
     """Run plans, each in a folder of its own; print the tables, and give all answers and preparations."""
-    from pandas import concat
-
     answers, prepared = [], []
     for plan in plans:
         start = time.monotonic()
@@ -106,8 +102,6 @@ def run_plans(bench: Bench, plans: list[BenchPlan]) -> tuple[DataFrame, DataFram
 
 def accuracy_table(answers: DataFrame) -> DataFrame:
     """ACC and seconds of each system, with two columns for each set."""
-    from pandas import DataFrame
-
     lines: dict[tuple[str, str], dict[str, object]] = {}
     for (setting, system, name), own in groups(answers, "setting", "system", "set"):
         line = lines.setdefault((setting, system), {"setting": setting, "system": system})
@@ -118,8 +112,6 @@ def accuracy_table(answers: DataFrame) -> DataFrame:
 
 def over_all_table(answers: DataFrame) -> DataFrame:
     """Right answers, ACC and its interval over all sets, beside the setting's reference."""
-    from pandas import DataFrame
-
     lines = []
     for (setting, system), own in groups(answers, "setting", "system"):
         beside = answers[(answers["setting"] == setting) & (answers["system"] == REFERENCES[setting])]
@@ -134,8 +126,6 @@ def over_all_table(answers: DataFrame) -> DataFrame:
 
 def documents_table(answers: DataFrame) -> DataFrame:
     """Right, wrong and declined answers by where the documents lie that a question needs."""
-    from pandas import DataFrame
-
     lines: dict[tuple[str, ...], dict[str, object]] = {}
     for (setting, name, system, place), own in groups(answers, "setting", "set", "system", "documents"):
         line = lines.setdefault((setting, name, system), {"setting": setting, "set": name, "system": system})
@@ -146,8 +136,6 @@ def documents_table(answers: DataFrame) -> DataFrame:
 
 def path_table(answers: DataFrame) -> DataFrame:
     """How many questions each path answered, what share rightly, and how fast."""
-    from pandas import DataFrame
-
     lines: dict[tuple[str, str], dict[str, object]] = {}
     for (setting, system, path), own in groups(answers, "setting", "system", "path"):
         line = lines.setdefault((setting, system), {"setting": setting, "system": system})

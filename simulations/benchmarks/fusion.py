@@ -17,6 +17,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fedrag_flwr import wire
@@ -42,8 +43,6 @@ _SYLLABLES = ("ba", "dor", "el", "fin", "gar", "hul", "is", "kem", "lo", "mar", 
 
 def run(bench: Bench) -> None:
     """Fuse the memories of a hundred devices, then a change, for each number of memories."""
-    import pandas as pd
-
     kept = bench.rows()
     rows = []
     for size in bench.sized(SIZES, (200,)):

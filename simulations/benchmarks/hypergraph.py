@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 from numpy.typing import NDArray
+from pandas import DataFrame, Series
 
 from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, learn
 from fedrag_flwr.hypergraph.base import keep_memberships
@@ -47,8 +48,6 @@ def run(
     questions: Annotated[int, typer.Option(help="Dev rows of each set for the loss curves.")] = 100,
 ) -> None:
     """Learn from more and more sentences, and record the loss at each step."""
-    from pandas import DataFrame, Series
-
     counts = [int(size) for size in bench.sized(sizes, "40,80").split(",")]
     texts = sentences_of(pooled_documents(bench.data()))[: max(counts)]
     vectors, _ = encoded(texts, "pooled sentences")

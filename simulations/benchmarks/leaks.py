@@ -16,11 +16,13 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
+import pandas as pd
 import typer
 from numpy.typing import NDArray
+from pandas import DataFrame
 
 from fedrag_flwr.demo import PARTITION, PARTITION_STRONG
 from fedrag_flwr.device import EdgeDevice
@@ -36,9 +38,6 @@ from fedrag_flwr.settings import Plain, fedrag_home
 from simulations.bench.frame import Bench
 from simulations.fixtures.leak_fixture import LeakFixture, Seen, Text, Vectors, seen_of, text_of
 from simulations.reporting.kept_rows import Row
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 MODES: dict[str, dict[str, Plain]] = {
     "none": {"privacy.export": "none"},
@@ -69,8 +68,6 @@ def run(
     modes: Annotated[str, typer.Option(help="Names separated by semicolons; all without it.")] = "",
 ) -> None:
     """Release everything under each mode, and attack it."""
-    import pandas as pd
-
     chosen = (modes or bench.sized(";".join(mode for mode in MODES if mode not in DETAILS), "type-masking")).split(";")
     models = load_models(bench.settings.models, fedrag_home())
     fixture = LeakFixture(bench.out / "devices", models, bench.sized(DEVICES, ("people",)), bench.sized(None, 2))
@@ -237,8 +234,6 @@ def tables(rows: Sequence[Row]) -> dict[str, DataFrame]:
 
     Each device has so few documents that a false positive rate of 1 % means none.
     """
-    import pandas as pd
-
     attacks = [key.removesuffix(": auc") for key in rows[0] if key.endswith(": auc")]
     areas, found, names = [], [], []
     for row in rows:

@@ -20,7 +20,9 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import pandas as pd
 import typer
+from pandas import DataFrame
 
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.evaluation import share_interval
@@ -41,8 +43,6 @@ from simulations.bench.frame import Bench
 from simulations.corpora.sentences import json_lines, rows_of
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
     from simulations.reporting.kept_rows import Row
 
 FILES = ("presidio_generated_small", "presidio_generated_large", "presidio_synth_v2")
@@ -203,8 +203,6 @@ def _shares(row: Row, part: str, sorts: Iterable[str] | None = None) -> tuple[in
 
 def recall(rows: Sequence[Row]) -> DataFrame:
     """One line for each set, system and part: recall of all sorts, of persons and of structured identifiers."""
-    import pandas as pd
-
     lines = []
     for row in rows:
         for part, said in (("all", "all"), ("odd", "held-out templates")):
@@ -228,8 +226,6 @@ def recall(rows: Sequence[Row]) -> DataFrame:
 
 def by_type(rows: Sequence[Row]) -> DataFrame:
     """Recall by type over all sets together, a column for each system."""
-    import pandas as pd
-
     sorts = sorted({key.split()[-1] for row in rows for key in row if key.startswith("all spans ")})
     lines = []
     for sort in sorts:
@@ -247,8 +243,6 @@ def by_type(rows: Sequence[Row]) -> DataFrame:
 
 def drawn(folders: Iterable[Path], pipeline: Pipeline, count: int, seed: int) -> DataFrame:
     """Draw spans that type masking hides in the documents of some devices: where they stand, and their type."""
-    import pandas as pd
-
     lines = [line for folder in folders for line in _hidden(folder, pipeline)]
     random.Random(seed).shuffle(lines)
     return pd.DataFrame(lines[:count], columns=["folder", "document", "start", "end", "type"])
@@ -356,8 +350,6 @@ def operated(name: str, questions: Sequence[Asked], chain: Sequence[Operator]) -
 
 def operators(rows: Sequence[Row]) -> DataFrame:
     """Shares in per cent."""
-    import pandas as pd
-
     kinds = ("answers", "names", "characters")
     return pd.DataFrame(
         {"operators": row["operators"]}

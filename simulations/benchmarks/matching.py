@@ -10,6 +10,7 @@ import time
 from functools import partial
 
 import numpy as np
+import pandas as pd
 
 from fedrag_flwr.device.modes import TOP_K
 from fedrag_flwr.memory.matcher import Matcher
@@ -26,8 +27,6 @@ SEED = 7
 
 def run(bench: Bench) -> None:
     """Ask a hundred questions, each near to one memory, over each number of memories."""
-    import pandas as pd
-
     alpha = bench.settings.memory.alpha
     kept = bench.rows("rows", f"{alpha} {TOP_K}")
     rows = []

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, get_args
 import numpy as np
 import typer
 from numpy.typing import NDArray
+from pandas import DataFrame, Index
 
 from fedrag_flwr.overlay import LearningRules, Topics, WalkRules, gossip, make_overlay, noisy_sketch
 from fedrag_flwr.overlay.sketches import counts_of
@@ -79,8 +80,6 @@ def _peers(bench: Bench, every: int = 1) -> MmluPeers:
 
 def walks(bench: Bench) -> None:
     """All walks at all sizes (table 1, figure 3), and how a topic walk shortens with questions (figure 4)."""
-    from pandas import DataFrame, Index
-
     mmlu, kept, rows = _peers(bench), bench.rows("walks"), []
     for peers in bench.sized(SIZES, (20,)):
         found: list[Row] = [
@@ -134,8 +133,6 @@ def so_far(runs: Sequence[Sequence[Asked]]) -> list[float]:
 
 def varied(bench: Bench) -> None:
     """Noise of sketches, connectivity (figure 5) and k (figure 7), one at a time."""
-    from pandas import DataFrame
-
     mmlu, kept, rows = _peers(bench), bench.rows("varied"), []
     for name, (kind, values) in VARIED.items():
         for value in bench.sized(values, values[:1]):
@@ -154,8 +151,6 @@ def varied(bench: Bench) -> None:
 
 def faults(bench: Bench) -> None:
     """Dead peers never answer; liars claim everything, in sketches too. Home sees half of their junk for what it is."""
-    from pandas import DataFrame
-
     mmlu, kept, rows = _peers(bench), bench.rows("faults"), []
     for dead, liars in bench.sized(FAULTS, FAULTS[-1:]):
         for kind in ("topic", "sketch", "flooding"):
@@ -193,8 +188,6 @@ def faulty(mmlu: MmluPeers, kind: WalkKind, dead: float, liars: float, reputatio
 
 def stores(bench: Bench) -> None:
     """Central stores that lack a part of all rows or subjects, beside 20 peers that hold everything (figure 2)."""
-    from pandas import DataFrame
-
     mmlu, rows, rng = _peers(bench), [], np.random.default_rng(5)
     subject = mmlu.rows.subject
     order, subjects = rng.permutation(len(subject)), rng.permutation(len(mmlu.rows.subjects))
@@ -229,8 +222,6 @@ def central(mmlu: MmluPeers, kept: NDArray[np.bool_]) -> Row:
 
 def topics(bench: Bench) -> None:
     """Learnt topics beside public headings, 100 peers; sums are added in the open, as encrypted ones give the same."""
-    from pandas import DataFrame
-
     mmlu = _peers(bench, every=5)
     headings, subject, rows = mmlu.topics, mmlu.rows.subject, []
     held = [mmlu.rows.known[subject == one] for one in range(len(mmlu.rows.subjects))]
@@ -281,8 +272,6 @@ def scale(bench: Bench, most: int) -> None:
     *few*: each of 64 topics is known to five peers. *shared*: each peer knows three. *hidden*: as shared, but five of
     those who hold a topic can answer, so that topics do not lead to them.
     """
-    from pandas import DataFrame
-
     kept, rows = bench.rows("scale"), []
     for knowledge in get_args(Knowledge):
         for kind, epsilon in (("sketch", EPSILON), ("sketch", math.inf), ("topic", EPSILON), ("flooding", EPSILON)):

@@ -16,11 +16,13 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 import typer
+from pandas import DataFrame
 
 from client_app.app import app
 from fedrag_flwr.demo import CORPUS
@@ -36,9 +38,6 @@ from simulations.bench.plan import named
 from simulations.fixtures.liar import LIAR, Channel, Credulous, Liar, Lie, lies_about
 from simulations.reporting.kept_rows import Row
 from strategies import FedRag, ServerTools
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 OUTCOMES = ("right", "liar's", "other", "declined")
 ALL: frozenset[Channel] = frozenset(("memories", "summaries", "evidence"))
@@ -191,8 +190,6 @@ def outcome(lie: Lie, answer: Answer | None) -> str:
 
 def table(rows: Sequence[Row]) -> DataFrame:
     """Per cent of the answerable questions, then numbers of questions."""
-    import pandas as pd
-
     return pd.DataFrame(
         {"case": row["case"]}
         | {

@@ -23,8 +23,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+import pandas as pd
 import typer
 from numpy.typing import NDArray
+from pandas import DataFrame
 
 from fedrag_flwr.demo import CORPUS, PARTITION, PARTITION_STRONG
 from fedrag_flwr.errors import PrivacyError
@@ -68,8 +70,6 @@ from simulations.corpora.privacy_corpus import (
 )
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
     from simulations.reporting.kept_rows import Row
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
@@ -114,8 +114,6 @@ def run(
     questions: Annotated[int, typer.Option(help="Questions of each set that are answered; 0 for none.")] = 40,
 ) -> None:
     """Audit the mechanism, attack what is shared under each, and answer with it."""
-    import pandas as pd
-
     draws = bench.sized(100_000, 5_000)
     audits = [audit(path, epsilon, draws) for path in (PARTITION, PARTITION_STRONG) for epsilon in EPSILONS]
     bench.table("audit", pd.DataFrame(audits))
@@ -432,7 +430,6 @@ def by_model(
 
 def restored_table(rows: Sequence[Row]) -> DataFrame:
     """One line for each dataset and mechanism, in per cent."""
-    import pandas as pd
 
     def share(row: Row, part: str, whole: str) -> str:
         if not float(row.get(whole, 0)):
@@ -461,8 +458,6 @@ def restored_table(rows: Sequence[Row]) -> DataFrame:
 
 def answers(bench: Bench, wanted: Sequence[str], questions: int) -> DataFrame:
     """Accuracy of memory fusion under each mechanism, and of what shares nothing."""
-    import pandas as pd
-
     lines = []
     for name in wanted:
         one = MECHANISMS[name]

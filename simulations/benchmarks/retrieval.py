@@ -19,10 +19,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 import typer
+from pandas import DataFrame
 
 from fedrag_flwr.evaluation import mean_interval
 from fedrag_flwr.evaluation.gold import GoldQuestion
@@ -60,9 +61,6 @@ from simulations.corpora.retrieval_pool import Pool, by_blocks, hipporag_pool, o
 from simulations.corpora.sentences import DATASETS, encoded, pooled_documents, rows_of
 from simulations.reporting.recall import Order, gained, ids, recalls
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
 SEED, FOLDS, DEEPEST = 7, 5, 10
 WEIGHTS = (5.0, 10.0, 20.0, 40.0, 80.0)  # of coverage, among which is chosen
 LATE, WALK, COVERAGE = "late interaction over 100 dense", "walk over vertices and passages", "walk, coverage"
@@ -97,8 +95,6 @@ def run(
 
 def _rank_pool(bench: Bench, pool: Pool, own: bool) -> None:
     """HippoRAG's pool, by every retriever and by rerankers over some of them."""
-    from pandas import DataFrame
-
     supporting = [question.gold for question in pool.questions]
     vectors = question_vectors(pool)
     made, walking = retrievers(pool, vectors, own)
@@ -214,8 +210,6 @@ def _reranked(pool: Pool, made: Mapping[str, Retriever], sources: tuple[str, ...
 
 def _rank_sets(bench: Bench) -> None:
     """HKVM-RAG's key spaces over the pooled dev paragraphs of each set."""
-    from pandas import DataFrame
-
     tuples = dict(tuples_of_pool(bench.data()))
     means, gains = [], []
     for dataset, file in DATASETS.items():
@@ -258,8 +252,6 @@ def rank_by_spaces(
 
 def _grow(bench: Bench, sizes: Sequence[int]) -> None:
     """Seconds and memory to build a device's answer paths, and milliseconds to ask them."""
-    from pandas import DataFrame
-
     kept = bench.rows("growth")
     rows = [kept.row(f"{size}", partial(bench.apart, grown, bench.data(), size)) for size in sizes]
     bench.table("growth", DataFrame(rows).round(1))

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from numpy.typing import NDArray
+from pandas import DataFrame
 
 from client_app.app import app
 from fedrag_flwr.evaluation.metrics import accuracy, f1
@@ -59,8 +60,6 @@ def run(
     answers_at: Annotated[str, typer.Option(help="home or server.")] = "home",
 ) -> None:
     """Build graphs, route questions, and ask them."""
-    from pandas import DataFrame
-
     made = DomainDevices(domains, bench.sized(documents, 1), bench.data(), bench.changes)
     wanted = named(tables, TABLES, "table")
     bench.table("devices", DataFrame(build(made, bench.tell)))

@@ -6,9 +6,10 @@ rows; a stopped run goes on there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from pandas import DataFrame
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.measures import size
@@ -17,9 +18,6 @@ from simulations.bench.outcome import accuracy_of, groups
 from simulations.bench.plan import BenchPlan, named
 from simulations.bench.systems import SYSTEMS, refuse_clashes
 from simulations.benchmarks.federation import file_of, run_plans
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 SET = "hotpotqa"
 
@@ -50,8 +48,6 @@ def run(
 
 def points_of(answers: DataFrame, prepared: DataFrame) -> DataFrame:
     """A line for each system and number of devices."""
-    from pandas import DataFrame
-
     points = []
     for (system, count), own in groups(answers, "system", "devices"):
         right = accuracy_of(own.assign(home=""))  # each question counts once, however few its device has

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pandas import DataFrame
 
 from client_app.app import app_of
 from fedrag_flwr.errors import SettingError
@@ -62,8 +63,6 @@ def run(
     systems: Annotated[str, typer.Option(help="Names separated by commas.")] = ",".join(SYSTEMS),
 ) -> None:
     """Ask the same questions of all systems."""
-    from pandas import DataFrame
-
     if peers not in THRESHOLDS:
         raise SettingError("is no set", where=peers, fix=f"choose from {', '.join(THRESHOLDS)}")
     most = bench.sized(documents, 1)
@@ -186,8 +185,6 @@ def marked(answer: Answer, gold: str) -> Row:
 
 def summed(system: str, rows: Sequence[Row]) -> Row:
     """A system's means, in per cent where shares; what its walks took, where it walks."""
-    from pandas import DataFrame
-
     found = DataFrame(rows)
     found["declined"] = found["path"] == "abstained"
     if system not in WALKS:

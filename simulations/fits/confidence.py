@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import typer
+from pandas import DataFrame
 
 from fedrag_flwr.answering.judge import READ_FEATURES, RECALL_FEATURES, SHIPPED, recall_features
 from fedrag_flwr.answering.logistic import Logistic
@@ -24,9 +25,6 @@ from fedrag_flwr.settings import Plain, Settings
 from simulations.answers.made_up import MARK, made_up
 from simulations.answers.sets import SETS, judged, open_set, read_set
 from simulations.bench.frame import Bench
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 Row = Mapping[str, Any]
 
@@ -136,8 +134,6 @@ def left_out(rows: Sequence[Row]) -> list[float]:
 
 def level_table(rows: Sequence[Row], confidence: Sequence[float]) -> DataFrame:
     """What each level of confidence keeps."""
-    from pandas import DataFrame
-
     right = np.array([bool(row["right"]) for row in rows])
     nothing = np.array([row["kind"] in NOTHING for row in rows])
     lines = []

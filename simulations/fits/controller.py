@@ -13,6 +13,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from pandas import DataFrame
 
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.records import Passage
@@ -44,8 +45,6 @@ def run(
     write: Annotated[bool, typer.Option("--write", help="Put the fitted weights into the package.")] = False,
 ) -> None:
     """Rank, compare out of fold, and fit on all questions."""
-    from pandas import DataFrame
-
     pools = {
         name: ranked_pool(bench.data() / f"{file}.jsonl.gz", bench.sized(train, 2)) for name, file in DATASETS.items()
     }

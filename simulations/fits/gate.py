@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from pandas import DataFrame, Index
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.metrics import RiskCoverage, risk_coverage
@@ -50,8 +51,6 @@ def run(
     save: Annotated[bool, typer.Option("--save", help="Replace the shipped gates.")] = False,
 ) -> None:
     """Measure signals, fit with all and without each kind, and draw the risk of answering at home."""
-    from pandas import DataFrame, Index
-
     made = DomainDevices(domains, bench.sized(documents, 1), bench.data(), bench.changes)
     build(made, bench.tell)
     rows = measure(bench, made, bench.sized(home, 2), bench.sized(foreign, 1))

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
+import pandas as pd
+
 from fedrag_flwr.demo import CORPUS, PARTITION, PARTITION_STRONG
 from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.models import SentenceEncoder
@@ -66,8 +68,6 @@ MENDED = {
 
 def run(bench: Bench) -> None:
     """Build both partitions into the folder of results, and say what they hold."""
-    import pandas as pd
-
     models = load_models(bench.settings.models, fedrag_home())
     encoder = SentenceEncoder(bench.settings.models.encoder or None, exact=True)
     entities = public_entities(models.pipeline, bench.sized(None, 12))

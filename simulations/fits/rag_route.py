@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
+from pandas import DataFrame
 
 from fedrag_flwr.retrieval.source_router import (
     FEATURES,
@@ -27,9 +28,6 @@ from fedrag_flwr.sources.benchmark import Benchmark, read_multihop
 from fedrag_flwr.text.segment import under_title
 from simulations.bench.frame import Bench
 from simulations.corpora.sentences import DATASETS, encoded
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 Floats = NDArray[np.float32]
 _SEED = 7
@@ -145,8 +143,6 @@ def chances_of(router: SourceRouter, one: Asked) -> NDArray[np.float64]:
 
 def report(router: SourceRouter, examples: Iterable[Asked]) -> DataFrame:
     """Recall of relevant devices and devices asked, beside asking as many by their nearest centroid."""
-    from pandas import DataFrame
-
     found = []
     for one in examples:
         chosen = router.choose(chances_of(router, one), len(one.relevant))

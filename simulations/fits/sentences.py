@@ -16,6 +16,7 @@ from typing import Annotated
 import numpy as np
 import typer
 from numpy.typing import NDArray
+from pandas import DataFrame
 
 from fedrag_flwr.answering.logistic import Logistic
 from fedrag_flwr.answering.sentences import (
@@ -56,8 +57,6 @@ def run(
     write: Annotated[bool, typer.Option(help="Put a model of all sets into the package.")] = False,
 ) -> None:
     """Fit on all sets and without each; print what the best sentences hold."""
-    from pandas import DataFrame
-
     fitted = {name: marked_of(name, bench) for name in named(bench.sized(sets, "guides"), known_sets(), "set")}
     others = bench.sized(named(beside, known_sets(), "set"), ())
     scorer = fit(list(fitted.values()))

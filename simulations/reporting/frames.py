@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from pandas import DataFrame
 
 
 def markdown(frame: DataFrame) -> str:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from pandas import DataFrame
 
 from fedrag_flwr.evaluation import paired_difference
 from fedrag_flwr.retrieval import Ranking
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 Order = tuple[str, ...]
 Floats = NDArray[np.float64]
@@ -35,8 +32,6 @@ def recalls(
     support@5 says that one of the first 5 holds the answer; it is not a number where no passage of the question does
     (yes and no, mostly).
     """
-    from pandas import DataFrame
-
     found = DataFrame(index=range(len(orders)))
     for k in cuts:
         pairs = zip(orders, supporting, strict=True)
