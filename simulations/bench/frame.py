@@ -24,7 +24,8 @@ from fedrag_flwr.cli.console import SetOption, changed, err, out, settings_from,
 from fedrag_flwr.errors import SettingError, SourceError
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.sources.benchmark import data_root
-from simulations.reporting.kept_rows import KeptRows, this_code
+from simulations.bench.kept_rows import KeptRows, this_code
+from simulations.bench.tables import line_chart, markdown
 
 T = TypeVar("T")
 
@@ -116,16 +117,12 @@ class Bench:
 
     def table(self, name: str, frame: DataFrame, caption: str = "") -> None:
         """Write a table as ``NAME.csv``, and print it as Markdown."""
-        from simulations.reporting.frames import markdown
-
         frame.to_csv(self.out / f"{name}.csv", index=False)
         told = f"{caption}\n\n{markdown(frame)}" if caption else markdown(frame)
         out.print(f"{told}\n", highlight=False, markup=False, soft_wrap=True)
 
     def chart(self, name: str, lines: DataFrame, x: str, y: str) -> None:
         """Draw each column over the frame's index as ``NAME.svg``; `x` and `y` say what the axes show."""
-        from simulations.reporting.frames import line_chart
-
         line_chart(lines, x, y, self.out / f"{name}.svg")
 
 

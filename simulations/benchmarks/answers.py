@@ -25,10 +25,10 @@ from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Plain, Settings
 from simulations.answers.sets import EVERYTHING, SETS, AnswerSet, judged, known_sets, open_set, read_set
 from simulations.bench.frame import Bench
+from simulations.bench.kept_rows import KeptRows, Row
 from simulations.bench.outcome import groups
 from simulations.bench.plan import named
 from simulations.bench.systems import order_of
-from simulations.reporting.kept_rows import KeptRows, Row
 
 FLOOR = "plain"
 FIVE, EIGHT = 5, 8

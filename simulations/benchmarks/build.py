@@ -36,11 +36,11 @@ from fedrag_flwr.service.protocol import SOCKET
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.wire_bytes import to_bytes
 from simulations.bench.frame import Bench
+from simulations.bench.kept_rows import Row
 from simulations.bench.plan import named
 from simulations.corpora.sentences import pooled_documents
 from simulations.deployment.federation import program
 from simulations.deployment.processes import Processes
-from simulations.reporting.kept_rows import Row
 
 WARMING = Document("warming", "Ossel", "The Ossel is a river that rises on Mount Cairl. It is 410 kilometres long.", "")
 GENERATORS = ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")

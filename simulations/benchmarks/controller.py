@@ -32,6 +32,7 @@ from fedrag_flwr.retrieval import (
     out_of_fold,
 )
 from simulations.bench.frame import Bench
+from simulations.bench.tables import Floats, Order, gained, ids, recalls
 from simulations.corpora.candidates import (
     FIRST_STAGES,
     PAIRWISE,
@@ -43,7 +44,6 @@ from simulations.corpora.candidates import (
     ranked_questions,
 )
 from simulations.corpora.sentences import DATASETS
-from simulations.reporting.recall import Floats, Order, gained, ids, recalls
 from strategies.controller_fedavg import fedavg
 
 SEED, MOST = 7, 10

@@ -40,7 +40,7 @@ from simulations.fixtures.forged_ciphertexts import FORGERIES, attack, forge, ta
 from strategies import ServerTools, SummaryRouting, make_strategy
 
 if TYPE_CHECKING:
-    from simulations.reporting.kept_rows import Row
+    from simulations.bench.kept_rows import Row
 
 Floats = NDArray[np.float32]
 Method = Callable[[Floats], tuple[NDArray[np.floating], dict[str, float]]]

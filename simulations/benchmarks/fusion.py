@@ -29,7 +29,7 @@ from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import START, Cursor, Delta, MemoryItem, Pending
 from fedrag_flwr.text.pipeline import SpacyPipeline
 from simulations.bench.frame import Bench
-from simulations.reporting.kept_rows import Row
+from simulations.bench.kept_rows import Row
 
 SIZES = (10_000, 100_000, 1_000_000)
 DEVICES = 100

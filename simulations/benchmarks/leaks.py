@@ -36,8 +36,8 @@ from fedrag_flwr.privacy.normalise import normal_name
 from fedrag_flwr.privacy.randomised_response import keep_probability
 from fedrag_flwr.settings import Plain, fedrag_home
 from simulations.bench.frame import Bench
+from simulations.bench.kept_rows import Row
 from simulations.fixtures.leak_fixture import LeakFixture, Seen, Text, Vectors, seen_of, text_of
-from simulations.reporting.kept_rows import Row
 
 MODES: dict[str, dict[str, Plain]] = {
     "none": {"privacy.export": "none"},

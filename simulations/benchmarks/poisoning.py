@@ -34,9 +34,9 @@ from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from server_app.run import questions_of
 from simulations.bench.frame import Bench
+from simulations.bench.kept_rows import Row
 from simulations.bench.plan import named
 from simulations.fixtures.liar import LIAR, Channel, Credulous, Liar, Lie, lies_about
-from simulations.reporting.kept_rows import Row
 from strategies import FedRag, ServerTools
 
 OUTCOMES = ("right", "liar's", "other", "declined")

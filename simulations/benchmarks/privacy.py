@@ -70,7 +70,7 @@ from simulations.corpora.privacy_corpus import (
 )
 
 if TYPE_CHECKING:
-    from simulations.reporting.kept_rows import Row
+    from simulations.bench.kept_rows import Row
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
 MASKED = tuple(dict.fromkeys((*DEFAULT_MASK_TYPES, *SENSITIVE_TYPES)))  # what FD-RAG D.3 masks, and identifiers

@@ -56,10 +56,10 @@ from fedrag_flwr.sources.benchmark import read_multihop
 from fedrag_flwr.text.lexicon import MONTHS
 from simulations.bench.frame import Bench
 from simulations.bench.plan import named
+from simulations.bench.tables import Order, gained, ids, recalls
 from simulations.corpora.candidates import PAIRWISE, PATHS, RARE, by_key_spaces, key_spaces
 from simulations.corpora.retrieval_pool import Pool, by_blocks, hipporag_pool, own_tuples, question_vectors, token_table
 from simulations.corpora.sentences import DATASETS, encoded, pooled_documents, rows_of
-from simulations.reporting.recall import Order, gained, ids, recalls
 
 SEED, FOLDS, DEEPEST = 7, 5, 10
 WEIGHTS = (5.0, 10.0, 20.0, 40.0, 80.0)  # of coverage, among which is chosen

@@ -49,9 +49,9 @@ from fedrag_flwr.service.config import beside_file
 from fedrag_flwr.service.protocol import OFF, Plain
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 from simulations.bench.frame import Bench
+from simulations.bench.kept_rows import KeptRows, Row
 from simulations.fixtures.kept_devices import OpenHost
 from simulations.fixtures.service_process import ServiceProcess, service_process
-from simulations.reporting.kept_rows import KeptRows, Row
 
 NAME, RUN, ASK = "missions", "1", "ask"
 WARM, NEW = ("in-process", "service", "connection"), ("cold", "naive")

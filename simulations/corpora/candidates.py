@@ -45,9 +45,9 @@ from fedrag_flwr.retrieval.evidence_sources import SHARPNESS
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.text import ParseExtractor, SpacyPipeline
 from fedrag_flwr.text.pipeline import RULES_VERSION
+from simulations.bench.kept_rows import RowFile
 from simulations.corpora.retrieval_pool import extracted
 from simulations.corpora.sentences import DATASETS, rows_of
-from simulations.reporting.kept_rows import RowFile
 
 FIRST_STAGES = ("BM25", "dense", "late interaction")
 SECOND_HOP = "second hop"  # over `dense`

@@ -6,6 +6,8 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +70,7 @@ class Domains:
 def read_domains(name: str, data: Path, most: int = 0) -> Domains:
     """Read ``openstax`` or ``medquad`` from the folder of evaluation data.
 
-    Parameters
-    ----------
-    name
-        The set.
-    data
-        The folder.
-    most
-        Documents of a device, those with most questions; 0 for all. Questions whose document is left out go.
+    With `most` above 0 each device has so many documents, those with most questions; other questions go.
     """
     return _limited({"openstax": _openstax, "medquad": _medquad}[name](data), most)
 
@@ -134,13 +129,11 @@ def _medquad(data: Path) -> Domains:
 
 
 def _sectioned(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The texts of a module, those of a section under its heading."""
     parts: list[str] = []
-    section = None
-    for row in rows:
-        if row["section"] and row["section"] != section:
-            parts.append(f"## {row['section']}")
-        section = row["section"]
-        parts.append(row["text"])
+    for section, own in groupby(rows, key=itemgetter("section")):
+        parts += [f"## {section}"] if section else []
+        parts += [row["text"] for row in own]
     return "\n\n".join(parts)
 
 

@@ -87,14 +87,6 @@ class SlowGrid(HurtGrid):
         return due
 
 
-class EchoGrid(LocalGrid):
-    """Brings every reply twice."""
-
-    def pull_messages(self, message_ids: Iterable[str]) -> list[Message]:
-        """Handle one waiting message and return its reply, twice."""
-        return [reply for reply in super().pull_messages(message_ids) for _ in range(2)]
-
-
 def skewed_grid(settings: Settings, node_id: int, seconds: float) -> LocalGrid:
     """A grid of which one node's clock is off by so many seconds."""
     skewed = ClientApp()

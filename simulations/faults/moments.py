@@ -10,7 +10,8 @@ import os
 import resource
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,24 +57,31 @@ class Twins:
         made.go_on(1, STEPS)
         return made
 
+    @contextmanager
+    def both(self) -> Iterator[tuple[EdgeDevice, EdgeDevice]]:
+        """The device and its twin, open."""
+        with open_device(self.root / "device", self.models) as device:
+            device.store.verify()
+            with open_device(self.root / "peace", self.models) as peace:
+                yield device, peace
+
     def suffer(self, edition: int, steps: Sequence[Step]) -> None:
         """Take steps with the device: what a child does."""
         with open_device(self.root / "device", self.models) as device:
             for step in steps:
                 step(device, edition)
 
-    def go_on(self, edition: int, steps: Sequence[Step]) -> bool:
-        """Take steps with both, and see that they are whole and equal; tells whether the device had taken them."""
-        with (
-            open_device(self.root / "device", self.models) as device,
-            open_device(self.root / "peace", self.models) as peace,
-        ):
-            device.store.verify()
+    def go_on(self, edition: int, steps: Sequence[Step], *, whole: bool = True) -> bool:
+        """Take steps with both, and see that they are equal; tells whether the device had taken them.
+
+        Not `whole`: the device may have taken some of the steps.
+        """
+        with self.both() as (device, peace):
             assert_whole(device.store)
             before = contents(device.store) == contents(peace.store)
             for step in steps:
                 step(peace, edition)
-            assert before or contents(device.store) == contents(peace.store), "a step is half done"
+            assert before or not whole or contents(device.store) == contents(peace.store), "a step is half done"
             for step in steps:
                 step(device, edition)
             assert contents(device.store) == contents(peace.store), "another store than the twin's"
@@ -123,15 +131,7 @@ def disk_full(root: Path, moments: int, rng: np.random.Generator) -> Tally:
         def fill(edition: int = edition, room: int = room) -> str:
             said = {0: "", 3: "StoreFullError", 4: "another error"}.get(in_child(lambda: grow(edition, room)))
             assert said is not None, "a full disk ended the process"
-            with (
-                open_device(root / "device", twins.models) as device,
-                open_device(root / "peace", twins.models) as peace,
-            ):
-                device.store.verify()
-                for each in (device, peace):
-                    for step in STEPS:
-                        step(each, edition)
-                assert contents(device.store) == contents(peace.store), "another store than the twin's"
+            twins.go_on(edition, STEPS, whole=False)
             return said
 
         tally.attempt(fill)
@@ -172,9 +172,7 @@ def server_killed(root: Path, moments: int, rng: np.random.Generator) -> Tally:
         assert not journals(), "the journal was left"
         federation.check_stores(settings)
 
-    for _ in range(moments):
-        tally.attempt(kill)
-    return tally
+    return tally.attempts(moments, kill)
 
 
 def file_torn(root: Path, moments: int, rng: np.random.Generator) -> Tally:
@@ -204,9 +202,7 @@ def file_torn(root: Path, moments: int, rng: np.random.Generator) -> Tally:
         assert federation.ask(settings)[0] == expected
         return said
 
-    for _ in range(moments):
-        tally.attempt(tear)
-    return tally
+    return tally.attempts(moments, tear)
 
 
 def _is_kept(file: Path) -> bool:
@@ -235,8 +231,7 @@ def _over_messages(root: Path, moments: int, grid_of: Callable[[Settings], HurtG
         assert federation.ask(settings, grid, retries) == (expected, {}), "another run than an undisturbed one"
         tally.seen["messages hurt"] += grid.hurt
 
-    for _ in range(moments):
-        tally.attempt(hurt)
+    tally.attempts(moments, hurt)
     federation.check_stores(settings)
     return tally
 
@@ -257,9 +252,7 @@ def slow_link(root: Path, moments: int, rng: np.random.Generator) -> Tally:
         assert federation.ask(patient) == (expected, {}), "it did not catch up"
         return "the device was named" if missing else ""
 
-    for _ in range(moments):
-        tally.attempt(delay)
-    return tally
+    return tally.attempts(moments, delay)
 
 
 def clock_off(root: Path, moments: int, rng: np.random.Generator) -> Tally:
@@ -274,9 +267,7 @@ def clock_off(root: Path, moments: int, rng: np.random.Generator) -> Tally:
         assert federation.ask(settings, grid) == (expected, {}), f"another answer with a clock off by {seconds:.0f} s"
         tally.seen["ahead" if seconds > 0 else "behind"] += 1
 
-    for _ in range(moments):
-        tally.attempt(skew)
-    return tally
+    return tally.attempts(moments, skew)
 
 
 def _federation(root: Path) -> SmallFederation:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from fedrag_flwr.errors import FedragError
 from fedrag_flwr.handling import place_of
-from simulations.reporting.kept_rows import Row
+from simulations.bench.kept_rows import Row
 
 
 @dataclass(slots=True)
@@ -34,6 +34,12 @@ class Tally:
     ours: Counter[str] = field(default_factory=Counter)
     crashes: Counter[str] = field(default_factory=Counter)
     seen: Counter[str] = field(default_factory=Counter)
+
+    def attempts(self, count: int, act: Callable[[], str | None]) -> Tally:
+        """Attempt something so many times."""
+        for _ in range(count):
+            self.attempt(act)
+        return self
 
     def attempt(self, act: Callable[[], str | None]) -> None:
         """Count how something ends; what it returns names an error of ours that it was told of."""

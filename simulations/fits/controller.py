@@ -29,9 +29,9 @@ from fedrag_flwr.retrieval import (
 from fedrag_flwr.retrieval.device_controller import SHIPPED_WEIGHTS
 from fedrag_flwr.retrieval.evidence_sources import FEATURES, PathKeys, Sources
 from simulations.bench.frame import Bench
+from simulations.bench.tables import gained, ids, recalls
 from simulations.corpora.retrieval_pool import by_blocks
 from simulations.corpora.sentences import DATASETS, encoded, rows_of
-from simulations.reporting.recall import gained, ids, recalls
 
 SEED = 7
 SETTINGS = FittingSettings()

@@ -6,10 +6,10 @@ import pytest
 
 from fedrag_flwr.retrieval import CoverageRetriever, DenseRetriever, searchable_text
 from fedrag_flwr.sources.benchmark import data_root
+from simulations.bench.tables import recalls
 from simulations.benchmarks.retrieval import rank_all, walk
 from simulations.corpora.retrieval_pool import Pool, hipporag_pool, question_vectors, token_table
 from simulations.corpora.sentences import encoded
-from simulations.reporting.recall import recalls
 
 THEIRS = {"R@5": 67.8, "R@10": 77.8}  # HippoRAG 2's code over the same tuples, with the same encoder
 
