@@ -38,21 +38,11 @@ EVERYTHING = "all"  # the device that holds all documents of a set
 
 @dataclass(frozen=True, slots=True)
 class AnswerSet:
-    """One set: documents by device, and the questions of one split.
+    """One set: documents by device, and the questions of one split."""
 
-    Parameters
-    ----------
-    name
-        The set's.
-    documents
-        By device.
-    questions
-        Each with its home.
-    """
-
-    name: str
-    documents: Mapping[str, Sequence[Document]]
-    questions: tuple[GoldQuestion, ...]
+    name: str  # the set's
+    documents: Mapping[str, Sequence[Document]]  # by device
+    questions: tuple[GoldQuestion, ...]  # each with its home
 
     def together(self) -> AnswerSet:
         """The same with all documents on one device; ids carry the device's name, so that they stay apart."""
@@ -108,12 +98,7 @@ def departments(name: str, data: Path, split: str) -> Partition:
 def read_set(name: str, data: Path, split: str) -> AnswerSet:
     """Read a set with its `train` or `test` questions.
 
-    Raises
-    ------
-    SettingError
-        There is no such set.
-    SourceError
-        Its data is missing.
+    Raises SettingError: there is no such set. Raises SourceError: its data is missing.
     """
     known = {**SETS, **MADE_UP}
     if name not in known:

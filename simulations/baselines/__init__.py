@@ -36,10 +36,7 @@ def build_baseline(name: str, substrate: Substrate) -> tuple[Baseline, Construct
 
     The cost's seconds are the clock's, with those that what was kept took when it was made.
 
-    Raises
-    ------
-    SettingError
-        There is no baseline of that name.
+    Raises SettingError: there is no baseline of that name.
     """
     if name not in BASELINES:
         raise SettingError(f"'{name}' is not a baseline", where="baselines", fix=f"choose from {', '.join(BASELINES)}")

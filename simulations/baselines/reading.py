@@ -18,18 +18,10 @@ _MOST_SOURCES = 64
 
 @dataclass(frozen=True, slots=True)
 class Construction:
-    """What was made before the first question.
+    """What was made before the first question."""
 
-    Parameters
-    ----------
-    cost
-        Of the model's calls; `seconds` are those of all construction.
-    counts
-        How many of what, as ``what=count``.
-    """
-
-    cost: Cost = field(default_factory=Cost)
-    counts: tuple[str, ...] = ()
+    cost: Cost = field(default_factory=Cost)  # of the model's calls; `seconds` are those of all construction
+    counts: tuple[str, ...] = ()  # how many of what, as ``what=count``
 
 
 class Baseline(Protocol):
@@ -51,10 +43,7 @@ class Meter:
     Seconds are those of the clock since the meter was made, without loading the model and evaluating a prompt's fixed
     part, and with those that a replayed generation took when it was measured.
 
-    Parameters
-    ----------
-    substrate
-        Whose model is asked.
+    `substrate`: whose model is asked.
     """
 
     def __init__(self, substrate: Substrate) -> None:
@@ -109,14 +98,8 @@ class Finder(Protocol):
 class Reading:
     """A baseline that finds evidence and reads it once.
 
-    Parameters
-    ----------
-    substrate
-        The device's documents and models.
-    finder
-        Finds the evidence.
-    below
-        Evidence that is no unit of the documents, and the passages that it was made of.
+    `substrate`: the device's documents and models; `finder`: finds the evidence; `below`: evidence that is no unit of
+    the documents, and the passages that it was made of.
     """
 
     def __init__(

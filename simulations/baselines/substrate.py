@@ -29,10 +29,7 @@ from fedrag_flwr.text.base import Pipeline
 class Keep:
     """Completions and vectors on disk, with the seconds that they took.
 
-    Parameters
-    ----------
-    folder
-        Where they lie; made if need be.
+    `folder`: where they lie; made if need be.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -74,26 +71,13 @@ _WORDS = 400  # of evidence that a baseline reads, titles included
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds that all baselines of a run share (FD-RAG C.3: one evidence budget, one answer length).
+    """Bounds that all baselines of a run share (FD-RAG C.3: one evidence budget, one answer length)."""
 
-    Parameters
-    ----------
-    passages
-        What a single stage of retrieval takes.
-    words
-        Most words of evidence in one prompt, titles included.
-    rounds
-        Most rounds of retrieval.
-    answer_tokens
-        Longest answer.
-    tokens_per_kilotoken
-        Output tokens of the model that construction may take for each 1,000 tokens of the corpus.
-    """
-
-    passages: int = 4
-    words: int = _WORDS
-    rounds: int = 3
-    answer_tokens: int = 200
+    passages: int = 4  # what a single stage of retrieval takes
+    words: int = _WORDS  # most words of evidence in one prompt, titles included
+    rounds: int = 3  # most rounds of retrieval
+    answer_tokens: int = 200  # longest answer
+    # output tokens of the model that construction may take for each 1,000 tokens of the corpus
     tokens_per_kilotoken: int = 20
 
     @classmethod
@@ -111,50 +95,21 @@ class Limits:
 class Substrate:
     """One device's documents, read and encoded once for all baselines.
 
-    Parameters
-    ----------
-    device
-        The device's name, the origin of all evidence.
-    documents
-        Where the passages come from.
-    passages
-        Length p, each with its sentences.
-    passage_vectors
-        Shape (p, dimension), unit rows.
-    sentence_vectors
-        Shape (s, dimension), unit rows; one for each sentence of the passages, in their order.
-    questions
-        Encodes questions by the encoder that made the vectors.
-    pipeline
-        Types what questions name.
-    generator
-        Gives the model; called when it is first needed.
-    limits
-        Of the run.
-    seed
-        Of whatever is drawn.
-    keep
-        Holds what construction makes, for the next time; None: it is made each time.
-
-    Raises
-    ------
-    EmptySourceError
-        There is no passage.
-    StoreMismatchError
-        There is not one vector for each passage and each sentence.
+    Raises EmptySourceError: there is no passage. Raises StoreMismatchError: there is not one vector for each passage
+    and each sentence.
     """
 
-    device: str
-    documents: tuple[Document, ...]
-    passages: tuple[Passage, ...]
-    passage_vectors: Floats
-    sentence_vectors: Floats
-    questions: QuestionVectors
-    pipeline: Pipeline
-    generator: Callable[[], Generator]
-    limits: Limits = field(default_factory=Limits)
-    seed: int = 0
-    keep: Keep | None = None
+    device: str  # the device's name, the origin of all evidence
+    documents: tuple[Document, ...]  # where the passages come from
+    passages: tuple[Passage, ...]  # length p, each with its sentences
+    passage_vectors: Floats  # shape (p, dimension), unit rows
+    sentence_vectors: Floats  # shape (s, dimension), unit rows; one for each sentence of the passages, in their order
+    questions: QuestionVectors  # encodes questions by the encoder that made the vectors
+    pipeline: Pipeline  # types what questions name
+    generator: Callable[[], Generator]  # gives the model; called when it is first needed
+    limits: Limits = field(default_factory=Limits)  # of the run
+    seed: int = 0  # of whatever is drawn
+    keep: Keep | None = None  # holds what construction makes, for the next time; None: it is made each time
 
     def __post_init__(self) -> None:
         if not self.passages:

@@ -27,12 +27,8 @@ def compared(runs: Sequence[Path]) -> tuple[Summary, list[AnswerRow]]:
     told run by run; seed and start are the first's, seconds are of all together. Devices are told of a single run:
     those of several only have the same names.
 
-    Raises
-    ------
-    SettingError
-        No run is named, or one twice.
-    NotFoundError, StoreCorruptError
-        A folder holds no results, or broken ones.
+    Raises SettingError: no run is named, or one twice. Raises NotFoundError, StoreCorruptError: a folder holds no
+    results, or broken ones.
     """
     names = run_names(runs)
     summaries = {name: read_summary(run) for name, run in zip(names, runs, strict=True)}
@@ -56,10 +52,7 @@ def compared(runs: Sequence[Path]) -> tuple[Summary, list[AnswerRow]]:
 def run_names(runs: Sequence[Path]) -> list[str]:
     """Name each run by the shortest tail of its path that is no other's.
 
-    Raises
-    ------
-    SettingError
-        No run is named, or one twice.
+    Raises SettingError: no run is named, or one twice.
     """
     paths = [run.resolve() for run in runs]
     if not paths or len(set(paths)) != len(paths):

@@ -39,26 +39,13 @@ _MORE = 1.25  # times so many rows are read in the local setting, as some questi
 
 @dataclass(frozen=True, slots=True)
 class Fixture:
-    """One dataset on its devices.
+    """One dataset on its devices."""
 
-    Parameters
-    ----------
-    name
-        The dataset's.
-    settings
-        Of all systems.
-    partition
-        Documents by device, questions with homes.
-    gold
-        The questions that are asked.
-    results
-        The folder of what is found: what walks teach the devices is kept for each such folder apart.
-    """
-
-    name: str
-    settings: Settings
-    partition: Partition
-    gold: tuple[GoldQuestion, ...]
+    name: str  # the dataset's
+    settings: Settings  # of all systems
+    partition: Partition  # documents by device, questions with homes
+    gold: tuple[GoldQuestion, ...]  # the questions that are asked
+    # the folder of what is found: what walks teach the devices is kept for each such folder apart
     results: Path = Path()
     _substrates: dict[str, Substrate] = field(default_factory=dict, repr=False, compare=False)
 
@@ -139,17 +126,8 @@ def _in_order(units: Units, ids: Sequence[str]) -> NDArray[np.float32]:
 def make_fixture(plan: BenchPlan, results: Path = Path()) -> Fixture:
     """Read a plan's set, deal its documents as the setting asks, and write the devices' files.
 
-    Parameters
-    ----------
-    plan
-        What to run.
-    results
-        The folder of what is found.
-
-    Raises
-    ------
-    SourceError
-        The file holds too few such questions.
+    `plan`: what to run; `results`: the folder of what is found.
+    Raises SourceError: the file holds too few such questions.
     """
     partition = _dealt(plan)
     questions = partition.questions[: plan.questions]

@@ -53,27 +53,13 @@ PAPERS = {
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """One run of a benchmark.
+    """One run of a benchmark."""
 
-    Parameters
-    ----------
-    name
-        The benchmark's.
-    out
-        Its folder of results; a stopped run goes on there.
-    quick
-        Whether a small run is enough to see that it works.
-    changes
-        Settings that differ from the product's.
-    root
-        The folder of evaluation data; None: there is none.
-    """
-
-    name: str
-    out: Path
-    quick: bool
-    changes: Mapping[str, Plain] = field(default_factory=dict)
-    root: Path | None = None
+    name: str  # the benchmark's
+    out: Path  # its folder of results; a stopped run goes on there
+    quick: bool  # whether a small run is enough to see that it works
+    changes: Mapping[str, Plain] = field(default_factory=dict)  # settings that differ from the product's
+    root: Path | None = None  # the folder of evaluation data; None: there is none
 
     @property
     def settings(self) -> Settings:
@@ -83,10 +69,7 @@ class Bench:
     def data(self) -> Path:
         """Give the folder of evaluation data; in a quick run one in small.
 
-        Raises
-        ------
-        SourceError
-            There is none.
+        Raises SourceError: there is none.
         """
         if self.root is None or not self.root.is_dir():
             raise SourceError("there is no data", where="--data", fix="name the data folder, or set FEDRAG_DATA")

@@ -22,12 +22,8 @@ def this_code(*used: str) -> str:
 class KeptRows(dict[str, Any]):
     """Rows by key, which are in a JSON-lines file, too.
 
-    Parameters
-    ----------
-    path
-        Made if need be; remove it to measure anew.
-    made_by
-        What makes rows now (`this_code`): those of another stay in the file, and are measured anew.
+    `path`: made if need be; remove it to measure anew; `made_by`: what makes rows now (`this_code`): those of another
+    stay in the file, and are measured anew.
     """
 
     def __init__(self, path: Path, made_by: str) -> None:

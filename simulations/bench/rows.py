@@ -41,12 +41,8 @@ _ROW = TypeAdapter(Row)
 class Rows(dict[tuple[str, str], Row]):
     """The rows of one run, by system and question.
 
-    Parameters
-    ----------
-    path
-        The file, made if need be.
-    made_by
-        The code, models and plan of rows that count (`this_code`); others are set aside, and asked anew.
+    `path`: the file, made if need be; `made_by`: the code, models and plan of rows that count (`this_code`); others are
+    set aside, and asked anew.
     """
 
     def __init__(self, path: Path, made_by: str) -> None:

@@ -27,21 +27,10 @@ READING = "reading the documents"  # stands as a system's name, and is no system
 def run_plan(plan: BenchPlan, out: Path, tell: Tell) -> tuple[Fixture, Rows]:
     """Ask every system every question that it was not asked yet, and give the devices and all rows.
 
-    Parameters
-    ----------
-    plan
-        What to run.
-    out
-        The results folder; rows of an earlier, stopped run of the same plan and code are kept.
-    tell
-        Told of each step.
-
-    Raises
-    ------
-    SettingError
-        A system cannot run under the plan's settings.
-    StoreLockedError
-        Another process is at work on the folder.
+    `plan`: what to run; `out`: the results folder; rows of an earlier, stopped run of the same plan and code are kept;
+    `tell`: told of each step.
+    Raises SettingError: a system cannot run under the plan's settings. Raises StoreLockedError: another process is at
+    work on the folder.
     """
     refuse_clashes(plan.systems, plan.base(), plan.changes)
     with _alone(out):

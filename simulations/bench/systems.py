@@ -166,10 +166,7 @@ SYSTEMS = (*(name for name in STRATEGIES if name != TRAINED), *VARIANTS, *ON_DEV
 def refuse_clashes(systems: Sequence[str], base: Settings, changes: Mapping[str, Plain]) -> None:
     """Refuse systems that cannot run under the settings of a plan, before anything is loaded.
 
-    Raises
-    ------
-    SettingError
-        A change is not what a system sets itself, or a system refuses a setting.
+    Raises SettingError: a change is not what a system sets itself, or a system refuses a setting.
     """
     for name in systems:
         own = changes_of(name)

@@ -82,18 +82,9 @@ def measure(
 ) -> tuple[DataFrame, DataFrame, DataFrame]:
     """Time every build; give the first one's stages and memories by type, too.
 
-    Parameters
-    ----------
-    documents
-        The device's documents, and after them those whose texts replace theirs.
-    count
-        Documents of the device.
-    changes
-        How many documents change before each further build; no document twice.
-    settings, models
-        Of the device.
-    root
-        An empty directory.
+    `documents`: the device's documents, and after them those whose texts replace theirs; `count`: documents of the
+    device; `changes`: how many documents change before each further build; no document twice; `settings`, `models`: of
+    the device; `root`: an empty directory.
     """
     folder, warming = root / "documents", root / "warming"
     _write(warming, "warming", WARMING)

@@ -162,10 +162,7 @@ def learn_dense(group: Units, settings: LearningSettings, rng: np.random.Generat
 
     Starts from positive random rows (C.2) and takes exactly `settings.steps` steps; `candidates` plays no part.
 
-    Returns
-    -------
-    tuple
-        The soft incidence of shape (n, ceil(n / units_per_edge)), and the loss before each step and at the end.
+    Gives tuple The soft incidence of shape (n, ceil(n / units_per_edge)), and the loss before each step and at the end.
     """
     import torch
 

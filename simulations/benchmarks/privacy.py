@@ -189,14 +189,8 @@ def audit(path: Path, epsilon: float, draws: int) -> Row:
 def largest_log_ratio(rows: Floats) -> float:
     """Exact epsilon of a mechanism: the largest log-ratio of an output's probabilities over all pairs of inputs.
 
-    Parameters
-    ----------
-    rows
-        Distribution of the output for each input, shape (inputs, outputs).
-
-    Returns
-    -------
-    Infinity where an output is possible under one input and impossible under another.
+    `rows`: distribution of the output for each input, shape (inputs, outputs).
+    Gives infinity where an output is possible under one input and impossible under another.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(rows)
@@ -210,12 +204,8 @@ def empirical_epsilon(first: Counts, second: Counts, level: float = 0.001) -> fl
     Clopper-Pearson bounds on each output's probability under each input, at a level that all of them share
     (Bonferroni), so that the bound exceeds the true epsilon with a probability of at most `level`.
 
-    Parameters
-    ----------
-    first, second
-        How often each output came under each input, shape (outputs,).
-    level
-        Probability of a wrong bound.
+    `first`, `second`: how often each output came under each input, shape (outputs,); `level`: probability of a wrong
+    bound.
     """
     from scipy import stats
 
@@ -232,18 +222,9 @@ def empirical_epsilon(first: Counts, second: Counts, level: float = 0.001) -> fl
 def restored(counts: Counts, index: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Tell where the member that was seen most, one of the equal by lot, is the true one: the likeliest guess.
 
-    Parameters
-    ----------
-    counts
-        How often each member was seen as a surrogate, of independent draws, shape (trials, size).
-    index
-        The true member.
-    rng
-        Decides between equals.
-
-    Returns
-    -------
-    Shape (trials,).
+    `counts`: how often each member was seen as a surrogate, of independent draws, shape (trials, size); `index`: the
+    true member; `rng`: decides between equals.
+    Gives shape (trials,).
     """
     lots = np.where(counts >= counts.max(axis=1, keepdims=True), rng.random(counts.shape), -1.0)
     right: NDArray[np.bool_] = lots.argmax(axis=1) == index

@@ -59,30 +59,15 @@ _BLOCK = 10  # rows kept together
 
 @dataclass(frozen=True, slots=True)
 class RankedQuestion:
-    """A question's paragraphs by their places in the row, as every source ranks them.
+    """A question's paragraphs by their places in the row, as every source ranks them."""
 
-    Parameters
-    ----------
-    id
-        The row's.
-    gold
-        Paragraphs that support the answer.
-    answering
-        Those whose text holds the answer.
-    named
-        Those from which a tuple was extracted.
-    on_paths
-        Those that an answer-path hyperedge leads to.
-    rankings
-        By source, best first: first stages, the second hop, and key spaces both with seeds as in the paper and with
-        rare ones (see `VertexSeeds`).
-    """
-
-    id: str
-    gold: tuple[str, ...]
-    answering: tuple[str, ...]
-    named: tuple[str, ...]
-    on_paths: tuple[str, ...]
+    id: str  # the row's
+    gold: tuple[str, ...]  # paragraphs that support the answer
+    answering: tuple[str, ...]  # those whose text holds the answer
+    named: tuple[str, ...]  # those from which a tuple was extracted
+    on_paths: tuple[str, ...]  # those that an answer-path hyperedge leads to
+    # by source, best first: first stages, the second hop, and key spaces both with seeds as in the paper and with rare
+    # ones (see `VertexSeeds`)
     rankings: dict[str, Ranking]
 
 
@@ -115,18 +100,8 @@ def ranked_questions(
 ) -> list[RankedQuestion]:
     """The first rows of a split, each ranked by every source; rows that were encoded and parsed before are read.
 
-    Parameters
-    ----------
-    data
-        The folder of evaluation data.
-    dataset
-        A name of ``DATASETS``.
-    split
-        ``train`` or ``dev``.
-    limit
-        How many rows to take.
-    tell
-        Told how far it is.
+    `data`: the folder of evaluation data; `dataset`: a name of ``DATASETS``; `split`: ``train`` or ``dev``; `limit`:
+    how many rows to take; `tell`: told how far it is.
     """
     made_by = f"{ParseExtractor.id} {RULES_VERSION} {DEFAULT_ENCODER}"
     file = RowFile(fedrag_home() / "benchmarks" / "candidates" / f"{DATASETS[dataset]}-{split}.jsonl", made_by)

@@ -53,10 +53,7 @@ class Pool:
 def hipporag_pool(data: Path) -> Pool:
     """Read ``reference/hipporag``: 1,890 passages, 100 questions and the tuples that GPT-3.5 extracted.
 
-    Raises
-    ------
-    SourceError
-        The reference is not among the data.
+    Raises SourceError: the reference is not among the data.
     """
     folder = data / "reference" / "hipporag"
     if not folder.is_dir():

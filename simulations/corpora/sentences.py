@@ -62,19 +62,10 @@ def pooled_documents(data: Path, limit: int | None = None) -> list[Document]:
 def encoded(texts: Sequence[str], said: str, encoder: Encoder | None = None) -> tuple[NDArray[np.float32], float]:
     """Encode texts, a block at a time; a block that was encoded before is read.
 
-    Parameters
-    ----------
-    texts
-        What to encode.
-    said
-        What the texts are, for the line that tells of the progress.
-    encoder
-        What encodes them; None for the default encoder.
-
-    Returns
-    -------
-    tuple[NDArray[np.float32], float]
-        Unit rows of shape (texts, dimension), and the seconds that encoding took, in this run or in an earlier one.
+    `texts`: what to encode; `said`: what the texts are, for the line that tells of the progress; `encoder`: what
+    encodes them; None for the default encoder.
+    Gives tuple[NDArray[np.float32], float] Unit rows of shape (texts, dimension), and the seconds that encoding took,
+    in this run or in an earlier one.
     """
     encoder = encoder or load_encoder(threads=1)
     folder = fedrag_home() / "benchmarks" / "vectors"

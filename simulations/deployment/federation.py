@@ -51,16 +51,9 @@ class Run:
 class Deployment:
     """A federation with TLS and node keys, all of it in one directory; it ends with the ``with`` block.
 
-    Parameters
-    ----------
-    root
-        An empty directory: certificates, logs, results, and a home for the server and for each device.
-    devices
-        The node config of each device, by name.
-    service
-        Give each device its resident service.
-    settings
-        Under which services answer the people at their devices, where the defaults do not fit.
+    `root`: an empty directory: certificates, logs, results, and a home for the server and for each device; `devices`:
+    the node config of each device, by name; `service`: give each device its resident service; `settings`: under which
+    services answer the people at their devices, where the defaults do not fit.
     """
 
     def __init__(

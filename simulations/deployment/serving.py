@@ -65,10 +65,7 @@ class ServingRun:
     def wait_for(self, devices: int) -> float:
         """Wait until so many devices are the last that the run said it serves; gives the seconds.
 
-        Raises
-        ------
-        FederationError
-            It does not, or it ended.
+        Raises FederationError: it does not, or it ended.
         """
         start = time.monotonic()
         while time.monotonic() - start < _PATIENCE and self._thread.is_alive():

@@ -72,14 +72,9 @@ def feed(
 ) -> None:
     """Send so many spoilt messages, and count what became of them.
 
-    Parameters
-    ----------
-    samples
-        Valid contents to start from.
-    spoil
-        Makes of a valid content what is sent; where it raises WireError, Flower would not have handed it on.
-    judge
-        Handles it: "" if it passed for valid, else the error of ours that refused it.
+    `samples`: valid contents to start from; `spoil`: makes of a valid content what is sent; where it raises WireError,
+    Flower would not have handed it on; `judge`: handles it: "" if it passed for valid, else the error of ours that
+    refused it.
     """
     half = 0
     for number in range(count):

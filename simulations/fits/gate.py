@@ -121,10 +121,7 @@ def assess(
 def fitted(rows: Sequence[Measured], signals: Sequence[str], least_sent: float, on: str = "") -> GateModel:
     """Fit weights by logistic regression; the threshold is the lowest that sends a share of what home cannot answer.
 
-    Raises
-    ------
-    SettingError
-        All questions are of one kind.
+    Raises SettingError: all questions are of one kind.
     """
     from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped, unused-ignore]
 

@@ -25,24 +25,12 @@ class Knowledge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What goes wrong.
+    """What goes wrong."""
 
-    Parameters
-    ----------
-    dead
-        Peers that never answer.
-    liars
-        Peers that claim to know everything and return junk.
-    recognised
-        Chance that home sees that what it got is junk; the question then walks on.
-    feedback
-        Chance that somebody says so of junk that home took.
-    """
-
-    dead: frozenset[int] = frozenset()
-    liars: frozenset[int] = frozenset()
-    recognised: float = 0.5
-    feedback: float = 0.1
+    dead: frozenset[int] = frozenset()  # peers that never answer
+    liars: frozenset[int] = frozenset()  # peers that claim to know everything and return junk
+    recognised: float = 0.5  # chance that home sees that what it got is junk; the question then walks on
+    feedback: float = 0.1  # chance that somebody says so of junk that home took
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,39 +44,17 @@ class Asked:
 
 @dataclass(slots=True)
 class Simulator:
-    """Asks questions of a network, one after the other, and lets its peers learn.
+    """Asks questions of a network, one after the other, and lets its peers learn."""
 
-    Parameters
-    ----------
-    overlay
-        Who is whose neighbour.
-    knowledge
-        What peers know.
-    topics
-        The topics of each question, with weights.
-    rules
-        How questions walk.
-    threshold
-        Relevance from which a peer answers (DRAG's theta).
-    rng
-        Draws ties, random walks and faults.
-    learning
-        How peers learn from answers.
-    told
-        For sketch walks, what each peer's neighbours told, in the order of its neighbours.
-    faults
-        What goes wrong.
-    """
-
-    overlay: Overlay
-    knowledge: Knowledge
-    topics: Sequence[Mapping[int, float]]
-    rules: WalkRules
-    threshold: float
-    rng: np.random.Generator
-    learning: LearningRules = field(default_factory=LearningRules)
-    told: Sequence[Levels] = ()
-    faults: Faults = field(default_factory=Faults)
+    overlay: Overlay  # who is whose neighbour
+    knowledge: Knowledge  # what peers know
+    topics: Sequence[Mapping[int, float]]  # the topics of each question, with weights
+    rules: WalkRules  # how questions walk
+    threshold: float  # relevance from which a peer answers (DRAG's theta)
+    rng: np.random.Generator  # draws ties, random walks and faults
+    learning: LearningRules = field(default_factory=LearningRules)  # how peers learn from answers
+    told: Sequence[Levels] = ()  # for sketch walks, what each peer's neighbours told, in the order of its neighbours
+    faults: Faults = field(default_factory=Faults)  # what goes wrong
     memories: defaultdict[int, Expertise[int]] = field(init=False)
     _places: dict[int, dict[int, int]] = field(init=False, default_factory=dict)
 
