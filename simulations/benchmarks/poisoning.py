@@ -9,26 +9,19 @@ federation through the in-process grid, from a copy of the same stores.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from unittest import mock
 
 import numpy as np
-import pandas as pd
 import typer
 from pandas import DataFrame
 
-from client_app.app import app
-from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.evaluation.metrics import accuracy, judge
 from fedrag_flwr.loaded_models import load_models
-from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.memory.fusion.merge import FusionRules
 from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
@@ -36,7 +29,9 @@ from server_app.run import questions_of
 from simulations.bench.frame import Bench
 from simulations.bench.kept_rows import Row
 from simulations.bench.plan import named
+from simulations.fixtures.demo_home import DemoHome
 from simulations.fixtures.liar import LIAR, Channel, Credulous, Liar, Lie, lies_about
+from simulations.fixtures.simulated import simulated
 from strategies import FedRag, ServerTools
 
 OUTCOMES = ("right", "liar's", "other", "declined")
@@ -70,96 +65,54 @@ def run(
     cases: Annotated[str, typer.Option(help="Names separated by commas; all without it.")] = "",
 ) -> None:
     """Run each case over the whole federation, and count whose answers its questions get."""
-    fixture = Fixture(bench.out / "devices", bench.changes, bench.sized(None, 1))
-    fixture.lay_out()
+    home = DemoHome(bench.out / "devices", most=bench.sized(None, 1))
+    if not home.folders.is_dir():
+        home.lay_out()
+        (home.folders / LIAR).mkdir()  # with one short document, as a device without any takes no part
+        (home.folders / LIAR / "notes.md").write_text("# Notes\n\nThese are notes about nothing.\n", "utf-8")
     chosen = named(cases or bench.sized(",".join(CASES), "shipped"), tuple(CASES), "case")
     count = bench.sized(limit, 2)
     gold = questions_of(Settings.from_config({"data.split": "train", "data.limit": count}))
-    settings = fixture.settings(fixture.stores, {})
-    models = load_models(settings.models, fedrag_home())
-    lies = {lie.question.question_id: lie for lie in lies_about(gold, models, np.random.default_rng(settings.seed))}
-    if not (fixture.stores / "shared-memory").is_dir():
-        fixture.run(CASES["no attack"], fixture.stores, {})
+    models = load_models(bench.settings.models, fedrag_home())
+    rng = np.random.default_rng(bench.settings.seed)
+    lies = {lie.question.question_id: lie for lie in lies_about(gold, models, rng)}
+    if not (home.stores / "shared-memory").is_dir():
+        ask(home, home.stores, bench.changes, CASES["no attack"], {})
     kept = bench.rows("rows", models.generator_id)
-    rows = [kept.row(f"{name} {count}", partial(measure, fixture, name, lies)) for name in chosen]
+    rows = [kept.row(f"{name} {count}", measure, home, bench.changes, name, lies) for name in chosen]
     bench.table("cases", table(rows), "Per cent of questions with an answer, then counts.")
 
 
-@dataclass(frozen=True, slots=True)
-class Fixture:
-    """The devices' folders, and the stores that each case begins with, in one home."""
-
-    home: Path
-    changes: Mapping[str, Plain]
-    most: int | None  # documents of a device
-
-    @property
-    def stores(self) -> Path:
-        """The home of a federation in which nobody has lied yet."""
-        return self.home / "stores"
-
-    @property
-    def devices(self) -> list[str]:
-        """The devices' names in the order of the nodes."""
-        return sorted(path.name for path in self.folders.iterdir())
-
-    @property
-    def folders(self) -> Path:
-        """One folder a device."""
-        return self.home / "devices"
-
-    def settings(self, home: Path, changes: Mapping[str, Plain]) -> Settings:
-        """Of a run over stores in this home."""
-        return Settings.from_config(
-            {
-                "home": str(home),
-                "strategy": "fedrag",
-                "exchange": "plain",  # the liar speaks in the open
-                "data.root": str(self.folders),
-                "federation.devices": len(self.devices),
-                "federation.round-timeout": 36_000.0,
-                "fedrag.without": "cache",
-                **self.changes,
-                **changes,
-            }
-        )
-
-    def lay_out(self) -> None:
-        """Write the devices' folders; the liar has one short document, as a device without any takes no part."""
-        if not self.folders.is_dir():
-            for folder in sorted(path for path in CORPUS.iterdir() if path.is_dir()):
-                (self.folders / folder.name).mkdir(parents=True)
-                for path in sorted(folder.glob("*.md"))[: self.most]:
-                    shutil.copy(path, self.folders / folder.name)
-            (self.folders / LIAR).mkdir()
-            (self.folders / LIAR / "notes.md").write_text("# Notes\n\nThese are notes about nothing.\n", "utf-8")
-
-    def run(self, case: Case, home: Path, lies: Mapping[str, Lie]) -> tuple[Answer, ...]:
-        """Ask the questions that are lied about, over the stores of this home."""
-        settings = self.settings(home, case.changes)
-        nodes: list[dict[str, Plain]] = [
-            {"partition-id": number, "num-partitions": len(self.devices)} for number in range(len(self.devices))
-        ]
-        liar = Liar(lies, case.channels, 100 + self.devices.index(LIAR), settings.inference.remote_units)
-        grid = LocalGrid(app, nodes, settings.flat(), tamper=liar.tamper)
-        asked = [Question(lie.question.question_id, lie.question.text, lie.question.home) for lie in lies.values()]
-        tools = ServerTools(settings)
-        try:
-            return FedRag(settings, asked, tools).run(grid, "1").answers
-        finally:
-            tools.close()
+def ask(
+    home: DemoHome, stores: Path, changes: Mapping[str, Plain], case: Case, lies: Mapping[str, Lie]
+) -> tuple[Answer, ...]:
+    """Ask the questions that are lied about, over stores in which nobody has lied yet."""
+    devices = sorted(path.name for path in home.folders.iterdir())
+    settings = Settings.from_config(
+        {
+            "home": str(stores),
+            "data.root": str(home.folders),
+            "federation.devices": len(devices),
+            "strategy": "fedrag",
+            "exchange": "plain",
+            "fedrag.without": "cache",  # the liar speaks in the open
+            "federation.round-timeout": 36_000.0,
+            **changes,
+            **case.changes,
+        }
+    )
+    liar = Liar(lies, case.channels, 100 + devices.index(LIAR), settings.inference.remote_units)
+    asked = [Question(lie.question.question_id, lie.question.text, lie.question.home) for lie in lies.values()]
+    with closing(ServerTools(settings)) as tools:
+        return FedRag(settings, asked, tools).run(simulated(settings, tamper=liar.tamper), "1").answers
 
 
-def measure(fixture: Fixture, name: str, lies: Mapping[str, Lie]) -> Row:
+def measure(home: DemoHome, changes: Mapping[str, Plain], name: str, lies: Mapping[str, Lie]) -> Row:
     """Run one case from a copy of the stores, and count what its answers are."""
     case = CASES[name]
-    with tempfile.TemporaryDirectory(dir=fixture.home) as folder:
-        home = Path(folder) / "home"
-        shutil.copytree(fixture.stores, home)
-        with nullcontext() if case.defended else credulous():
-            answers = fixture.run(case, home, lies)
-    given = {answer.question_id: answer for answer in answers}
-    row: dict[str, float | str] = {"case": name}
+    with home.copied() as stores, nullcontext() if case.defended else credulous():
+        given = {answer.question_id: answer for answer in ask(home, stores, changes, case, lies)}
+    row: dict[str, Any] = {"case": name}
     for group, answerable in (("answerable", True), ("unanswerable", False)):
         of = [lie for lie in lies.values() if bool(lie.question.answer) == answerable]
         outcomes = [outcome(lie, given.get(lie.question.question_id)) for lie in of]
@@ -190,13 +143,8 @@ def outcome(lie: Lie, answer: Answer | None) -> str:
 
 def table(rows: Sequence[Row]) -> DataFrame:
     """Per cent of the answerable questions, then numbers of questions."""
-    return pd.DataFrame(
-        {"case": row["case"]}
-        | {
-            what: round(100 * float(row[f"answerable {what}"]) / max(1.0, float(row["answerable"])), 1)
-            for what in OUTCOMES
-        }
-        | {f"unanswerable: {what}": row[f"unanswerable {what}"] for what in ("liar's", "declined")}
-        | {f"liar's, from {path}": row[f"liar's from {path}"] for path in ("memory", "evidence")}
-        for row in rows
-    )
+    found = DataFrame(rows)
+    shares = {what: 100 * found[f"answerable {what}"] / found["answerable"].clip(lower=1) for what in OUTCOMES}
+    counts = {f"unanswerable: {what}": found[f"unanswerable {what}"] for what in ("liar's", "declined")}
+    counts |= {f"liar's, from {path}": found[f"liar's from {path}"] for path in ("memory", "evidence")}
+    return found[["case"]].assign(**shares).round(1).assign(**counts)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedrag_flwr.device.builder import Builder, BuildPlan
-from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.generate.generation import MemoryGenerator
 from fedrag_flwr.memory.store import MemoryStore
@@ -25,12 +24,8 @@ from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.base import Reading
 from fedrag_flwr.sources.benchmark import read_multihop
 from fedrag_flwr.text.base import Pipeline
+from simulations.corpora.sentences import DATASETS
 
-DATASETS = {
-    "HotpotQA": "hotpotqa.jsonl.gz",
-    "2WikiMultiHopQA": "2wikimultihopqa.jsonl.gz",
-    "MuSiQue": "musique.jsonl.gz",
-}
 DEVICE = "device-0"
 LEAST_MENTIONS = 2  # of names mentioned once many are other spellings, which end in one group and make it smaller
 MOST_CHARS = 80  # what is longer is a list, or a sentence that the recogniser took for a name
@@ -39,20 +34,18 @@ PARTITION_SEED = 7
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """One device's memories, sorted by id, what its documents show to be private, and questions about them."""
+    """One device's memories, sorted by id, and what its documents show to be private."""
 
     items: tuple[MemoryItem, ...]
     register: Register
-    questions: tuple[GoldQuestion, ...]
 
 
 def read_corpus(data: Path, dataset: str, rows: int, home: Path, models: Models) -> Corpus:
     """Build, or open again, the memories of the first dev rows' supporting paragraphs; made by rules alone."""
-    benchmark = read_multihop(data / DATASETS[dataset], "dev", rows)
+    benchmark = read_multihop(data / f"{DATASETS[dataset]}.jsonl.gz", "dev", rows)
     supporting = {document for question in benchmark.questions for document in question.documents}
     documents = tuple(document for document in benchmark.documents if document.id in supporting)
-    items, register = remember(documents, DEVICE, home / f"{dataset}-{rows}", models)
-    return Corpus(items, register, benchmark.questions)
+    return Corpus(*remember(documents, DEVICE, home / f"{dataset}-{rows}", models))
 
 
 def remember(
@@ -96,7 +89,7 @@ def _public_names(data: Path, pipeline: Pipeline) -> list[tuple[str, str]]:
     """The (type, name) pairs of the train rows' titles and texts, each name once, under its most frequent type."""
     documents: dict[str, Document] = {}
     for file in DATASETS.values():
-        documents |= {document.id: document for document in read_multihop(data / file, "train").documents}
+        documents |= {one.id: one for one in read_multihop(data / f"{file}.jsonl.gz", "train").documents}
     titles = {normal_name(document.title) for document in documents.values()}
     types: defaultdict[str, Counter[str]] = defaultdict(Counter)
     spelt: defaultdict[str, Counter[str]] = defaultdict(Counter)
