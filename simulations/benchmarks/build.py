@@ -6,12 +6,10 @@ and nothing is replayed from the generation cache. `--generators` asks instead w
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from functools import partial
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import Annotated
@@ -24,23 +22,19 @@ from pandas import DataFrame
 from fedrag_flwr import wire
 from fedrag_flwr.demo import CORPUS, QUESTIONS
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.device_files import DeviceFiles, Link, toml_of
 from fedrag_flwr.evaluation.gold import read_gold
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.models.files import resolve
 from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import BuildReport, BuildRequest, Document
-from fedrag_flwr.service.client import ServiceClient
-from fedrag_flwr.service.protocol import SOCKET
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.wire_bytes import to_bytes
 from simulations.bench.frame import Bench
 from simulations.bench.kept_rows import Row
 from simulations.bench.plan import named
 from simulations.corpora.sentences import pooled_documents
-from simulations.deployment.federation import program
-from simulations.deployment.processes import Processes
+from simulations.fixtures.service_process import service_process
 
 WARMING = Document("warming", "Ossel", "The Ossel is a river that rises on Mount Cairl. It is 410 kilometres long.", "")
 GENERATORS = ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
@@ -48,7 +42,6 @@ CHUNK = 130  # words of a plain index's passage
 ANSWERS = 20
 _DEVICE = "missions"
 _MIB = 2**20
-_START_SECONDS = 120.0
 
 
 def run(
@@ -61,7 +54,7 @@ def run(
     if generators:
         chosen = named(generators, GENERATORS, "generator")
         kept = bench.rows("memory", *chosen)
-        bench.table("memory", pd.DataFrame([kept.row(name, partial(service_memory, name)) for name in chosen]), "MiB")
+        bench.table("memory", pd.DataFrame([kept.row(name, service_memory, name) for name in chosen]), "MiB")
         return
     count = bench.sized(documents, 8)
     steps = [int(number) for number in bench.sized(changed, "1").split(",")]
@@ -82,9 +75,8 @@ def measure(
 ) -> tuple[DataFrame, DataFrame, DataFrame]:
     """Time every build; give the first one's stages and memories by type, too.
 
-    `documents`: the device's documents, and after them those whose texts replace theirs; `count`: documents of the
-    device; `changes`: how many documents change before each further build; no document twice; `settings`, `models`: of
-    the device; `root`: an empty directory.
+    `documents` are `count` of the device, and after them those whose texts replace theirs: so many before each further
+    build as `changes` says, no document twice. `root` is an empty directory.
     """
     folder, warming = root / "documents", root / "warming"
     _write(warming, "warming", WARMING)
@@ -155,43 +147,22 @@ def _build(
 def service_memory(generator: str) -> Row:
     """Resident memory of one service over one of the demo's devices: started, built, and after 20 answers, in MiB."""
     with tempfile.TemporaryDirectory(prefix="fedrag-memory-") as place:
-        home = Path(place)
-        (home / "models").symlink_to(fedrag_home() / "models")
-        files = DeviceFiles(home / "devices" / "local" / _DEVICE)
-        own: dict[str, Plain] = {"device-name": _DEVICE, "data-path": str(CORPUS / _DEVICE), "model-path": generator}
-        files.create(own, Link("127.0.0.1:8000"))
-        with files.config.open("a", encoding="utf-8") as config:
-            config.write(f"[serve]\n{toml_of({'ask-seconds': 3_600.0})}")  # on a busy machine a question takes minutes
-            config.write(f"[settings]\n{toml_of({'memory.delta': 1.0})}")  # so that the model answers
-        with Processes(home / "logs") as processes:
-            environment = {**os.environ, "FEDRAG_HOME": str(home), "OMP_NUM_THREADS": "1"}
-            processes.start("service", [program("fedrag"), "serve", _DEVICE], environment, nice=10)
-            process_id, socket = processes.marked("service")[0], files.root / SOCKET
-            deadline = time.monotonic() + _START_SECONDS
-            while not socket.exists():
-                if time.monotonic() > deadline:
-                    raise TimeoutError(f"no service at {socket} within {_START_SECONDS:g} s")
-                time.sleep(0.2)
-            with ServiceClient(socket) as client:
-                client.health()
-                started = resident(process_id)
+        home, gold = Path(place), read_gold(QUESTIONS)
+        settings: dict[str, Plain] = {"memory.delta": 1.0}  # so that the model answers
+        with service_process(_DEVICE, home, CORPUS / _DEVICE, settings, generator=str(resolve(generator))) as service:
+            process = service.process.pid
+            with service.client() as client:
+                started = resident(process)
                 request = to_bytes(wire.encode(BuildRequest(memories=True, graph=True), run="1"))
                 client.message("train.build", "1", Settings().flat(), request)
-                built = resident(process_id)
-                asked = islice((one for one in read_gold(QUESTIONS) if one.split == "train"), ANSWERS)
+                built = resident(process)
+                asked = islice((one for one in gold if one.split == "train"), ANSWERS)
                 calls = sum(int(str(client.ask(one.text)["llm_calls"])) for one in asked)
-                weights = round(resolve(generator).stat().st_size / _MIB)
-                return {
-                    "generator": generator,
-                    "weights": weights,
-                    "started": started,
-                    "built": built,
-                    "answered": resident(process_id),
-                    "model calls": calls,
-                }
+                told = {"started": started, "built": built, "answered": resident(process), "model calls": calls}
+    return {"generator": generator, "weights": round(resolve(generator).stat().st_size / _MIB), **told}
 
 
 def resident(process_id: int) -> int:
     """The resident memory of a process, in MiB."""
-    lines = Path(f"/proc/{process_id}/smaps_rollup").read_text(encoding="ascii").splitlines()[1:]
-    return round({line.split(":")[0]: int(line.split()[1]) / 1024 for line in lines}["Rss"])
+    lines = Path(f"/proc/{process_id}/smaps_rollup").read_text(encoding="ascii").splitlines()
+    return next(round(int(line.split()[1]) / 1024) for line in lines if line.startswith("Rss:"))

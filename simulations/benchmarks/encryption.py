@@ -75,7 +75,7 @@ def vectors_of(data: Path, summaries: int, questions: int) -> tuple[Floats, Floa
     sentences = sentences_of(pooled_documents(data, summaries // 20 + 10))[:summaries]
     each = [read_multihop(data / f"{name}.jsonl.gz", "train", questions).questions for name in DATASETS.values()]
     asked = [one.text for row in zip_longest(*each) for one in row if one is not None][:questions]
-    return encoded(sentences, "sentences")[0], encoded(asked, "questions")[0]
+    return encoded(sentences, "sentences"), encoded(asked, "questions")
 
 
 # --- scores -------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ def run(
     """Learn from more and more sentences, and record the loss at each step."""
     counts = [int(size) for size in bench.sized(sizes, "40,80").split(",")]
     texts = sentences_of(pooled_documents(bench.data()))[: max(counts)]
-    vectors, _ = encoded(texts, "pooled sentences")
+    vectors = encoded(texts, "pooled sentences")
     kept, rows = bench.rows(), {}
     for count in counts:
         rows[count] = kept.row(f"sparse {count}", bench.apart, measure_sparse, vectors[:count])
@@ -61,7 +61,7 @@ def run(
     learnt = {}
     for name, file in DATASETS.items():
         first = read_multihop(bench.data() / f"{file}.jsonl.gz", "dev", bench.sized(questions, 1), None).documents
-        own, _ = encoded(sentences_of(first), f"sentences of {name}")
+        own = encoded(sentences_of(first), f"sentences of {name}")
         learnt[name] = learn([sentence_units(own)], LearningSettings(), np.random.default_rng(SEED))
     bench.table("convergence", DataFrame([convergence(name, one) for name, one in learnt.items()]))
     bench.chart("loss", DataFrame({name: Series(one.loss) for name, one in learnt.items()}), "step", "loss")

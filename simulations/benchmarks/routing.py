@@ -88,7 +88,7 @@ def hits(
         near = index.nearest(vector, MOST)
         hit.append([any(found.owner == one.domain for found in near[:m]) for m in range(1, MOST + 1)])
         right.append([index.route(vector, m, 1).owners == (one.domain,) for m in range(1, MOST + 1)])
-    rows = []
+    rows: list[Row] = []
     for measure, found in (("hit", hit), ("routed", right)):
         rates = dict(zip((f"m = {m}" for m in range(1, MOST + 1)), 100 * np.mean(found, axis=0), strict=True))
         rows.append({"summaries": detail, "number": len(index), "measure": measure, **rates})

@@ -72,7 +72,7 @@ def ranked_pool(path: Path, limit: int) -> list[LabelledRankings]:
                 gold.add(name)
         asked.append((row["question"].strip(), frozenset(gold)))
     passages = list(pool.values())
-    vectors, _ = encoded([searchable_text(passage) for passage in passages], "passages")
+    vectors = encoded([searchable_text(passage) for passage in passages], "passages")
     keys = PathKeys.of([passage.id for passage in passages], dict(by_blocks(passages)))
     sources = Sources.over(passages, vectors, keys, QuestionVectors(load_encoder(threads=1))).retrievers
     return [

@@ -82,8 +82,8 @@ def federations(benchmark: Benchmark, vectors: Floats, devices: int, rng: np.ran
 
 def asked_of(name: str, benchmark: Benchmark, rng: np.random.Generator) -> list[Asked]:
     """All questions of a dataset in all its federations."""
-    vectors, _ = encoded([under_title(one.title, one.text) for one in benchmark.documents], f"paragraphs of {name}")
-    questions, _ = encoded([one.text for one in benchmark.questions], f"questions of {name}")
+    vectors = encoded([under_title(one.title, one.text) for one in benchmark.documents], f"paragraphs of {name}")
+    questions = encoded([one.text for one in benchmark.questions], f"questions of {name}")
     row = {document.id: number for number, document in enumerate(benchmark.documents)}
     found: list[Asked] = []
     for devices in _DEVICES:

@@ -33,7 +33,7 @@ def pool() -> Pool:
 def found(pool: Pool) -> dict[str, dict[str, float]]:
     """What the pairwise walk over vertices and passages finds, and what coverage makes of it."""
     questions = question_vectors(pool)
-    vectors, _ = encoded([searchable_text(passage) for passage in pool.passages], "passages")
+    vectors = encoded([searchable_text(passage) for passage in pool.passages], "passages")
     walking = walk(pool, pool.tuples, DenseRetriever([p.id for p in pool.passages], vectors, questions), questions)
     covered = CoverageRetriever(walking, token_table(pool.passages, questions), questions)
     supporting = [question.gold for question in pool.questions]
