@@ -170,7 +170,7 @@ def measure(home: LeakFixture, models: Models, mode: str) -> Row:
             scores = [member_scores(text, seen, models.encoder) for text in texts]
             for attack in scores[0]:
                 scored[attack].append([(text.held, one[attack]) for text, one in zip(texts, scores, strict=True)])
-            totals.update(restoration(device, seen) | {"shared": len(seen.memories)})  # type: ignore[arg-type]
+            totals.update(restoration(device, seen) | {"shared": len(seen.memories)})
     told = {attack: membership(by_device) for attack, by_device in scored.items()}
     return {"mode": mode, **totals, **{f"{one}: {what}": told[one][what] for one in told for what in told[one]}}
 

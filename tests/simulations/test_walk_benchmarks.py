@@ -68,7 +68,7 @@ def test_marks_count_words_on_both_sides() -> None:
     row = marked(Answer("q", "Ada Quent and more", "remote", 0.5), "Ada Quent")
     assert (row["EM"], row["precision"], row["recall"], row["ACC"]) == (0.0, 0.5, 1.0, 1.0)
     assert row["F1"] == pytest.approx(2 / 3)
-    means = summed("CRAG", [row | {"hops": 1.0, "queried": 1.0, "wire": 1.0, "hits": 1.0}])
+    means = summed("CRAG", [{**row, "hops": 1.0, "queried": 1.0, "wire": 1.0, "hits": 1.0}])
     assert (means["F1"], math.isnan(means["hops"])) == (66.67, True)
 
 
