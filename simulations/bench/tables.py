@@ -8,7 +8,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from pandas import DataFrame
 
 from fedrag_flwr.evaluation import paired_difference
@@ -52,7 +52,7 @@ def with_interval(found: Interval, sign: str = "", times: float = 1.0, digits: i
     return f"{value} ({low} to {high})"
 
 
-def difference(first: Sequence[float] | Floats, second: Sequence[float] | Floats, seed: int, times: float = 1.0) -> str:
+def difference(first: ArrayLike, second: ArrayLike, seed: int, times: float = 1.0) -> str:
     """How much higher the mean of the first is over the same questions, with its paired-bootstrap interval."""
     return with_interval(paired_difference(first, second, rng=np.random.default_rng(seed)), "+", times)
 
