@@ -66,7 +66,8 @@ def answer_frame(plan: BenchPlan, fixture: Fixture, rows: Rows) -> DataFrame:
         for gold in fixture.gold:
             verdict = judge(gold, given.get(gold.question_id))
             cost = verdict.answer.cost if verdict.answer else Cost()
-            row = rows[system, gold.question_id] if (system, gold.question_id) in rows else Row(system)
+            row = rows.get((system, gold.question_id), Row(system))
+            where = where_are({place[one] for one in gold.documents if one in place}, gold.home)
             found.append(
                 {
                     "setting": plan.setting,
@@ -75,7 +76,7 @@ def answer_frame(plan: BenchPlan, fixture: Fixture, rows: Rows) -> DataFrame:
                     "system": system,
                     "id": gold.question_id,
                     "home": gold.home,
-                    "documents": where_are({place[one] for one in gold.documents if one in place}, gold.home),
+                    "documents": where,
                     "right": int(verdict.right),
                     "declined": int(verdict.abstained),
                     "F1": round(verdict.f1, 4),
@@ -148,17 +149,12 @@ def groups(frame: DataFrame, *keys: str) -> Iterator[tuple[tuple[str, ...], Data
 
 def accuracy_of(answers: DataFrame) -> Interval:
     """ACC in per cent with its 95 % interval: the mean over devices, questions drawn anew within each."""
-    return _percent(mean_interval(answers["right"], rng=np.random.default_rng(_SEED), groups=list(answers["home"])))
+    return mean_interval(100 * answers["right"], rng=np.random.default_rng(_SEED), groups=list(answers["home"]))
 
 
 def difference_of(answers: DataFrame, reference: DataFrame) -> Interval:
     """How many points of ACC a system is above another over the same questions, with the paired 95 % interval."""
     keys = ["set", "devices", "id"]
     both = answers.merge(reference[[*keys, "right"]], on=keys, suffixes=("", " there"))
-    homes = list(both["home"])
-    rng = np.random.default_rng(_SEED)
-    return _percent(paired_difference(both["right"], both["right there"], rng=rng, groups=homes))
-
-
-def _percent(found: Interval) -> Interval:
-    return Interval(100 * found.value, 100 * found.low, 100 * found.high)
+    pairs, rng = (100 * both["right"], 100 * both["right there"]), np.random.default_rng(_SEED)
+    return paired_difference(*pairs, rng=rng, groups=list(both["home"]))

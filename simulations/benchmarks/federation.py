@@ -9,6 +9,7 @@ question and system. The two settings may run side by side, as two commands with
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
@@ -17,12 +18,12 @@ from pandas import DataFrame, concat
 
 from fedrag_flwr.cli.console import out
 from fedrag_flwr.demo import QUESTIONS
-from fedrag_flwr.evaluation.bootstrap import Interval
 from simulations.bench.frame import Bench
 from simulations.bench.outcome import accuracy_of, answer_frame, difference_of, groups, prepared_frame, write_outcome
-from simulations.bench.plan import DEPARTMENTS, BenchPlan, Setting, Split, named
+from simulations.bench.plan import DEPARTMENTS, BenchPlan, Setting, named
 from simulations.bench.run import run_plan
 from simulations.bench.systems import SYSTEMS, refuse_clashes
+from simulations.bench.tables import with_interval
 
 # The paper's rows in its order (`local-memory` is its FD-RAG without fusion), then the floor and others.
 TABLE = {
@@ -60,17 +61,9 @@ def run(
         questions, devices = min(questions, QUICK_QUESTIONS), min(devices, QUICK_DEVICES)
     settings = named(setting or ",".join(TABLE), get_args(Setting), "setting")
     chosen = {one: named(systems, SYSTEMS) if systems else TABLE[one] for one in settings}
+    fixed = {"devices": devices, "questions": questions, "seed": seed, "changes": bench.changes, "split": split}
     plans = [
-        BenchPlan(
-            data=file_of(bench, name.strip()),
-            systems=names,
-            setting=cast("Setting", one),
-            devices=devices,
-            questions=questions,
-            seed=seed,
-            changes=bench.changes,
-            split=cast("Split", split),
-        )
+        BenchPlan(file_of(bench, name.strip()), names, cast("Setting", one), **fixed)  # type: ignore[arg-type]
         for one, names in chosen.items()
         for name in (sets or SETS).split(",")
     ]
@@ -100,14 +93,22 @@ def run_plans(bench: Bench, plans: list[BenchPlan]) -> tuple[DataFrame, DataFram
     return every, before
 
 
+def spread(answers: DataFrame, *keys: str, cells: Callable[[str, DataFrame], dict[str, object]]) -> DataFrame:
+    """A line for the values of all keys but the last; each value of the last gives some cells of it."""
+    lines: dict[tuple[str, ...], dict[str, object]] = {}
+    for values, own in groups(answers, *keys):
+        line = lines.setdefault(values[:-1], dict(zip(keys[:-1], values[:-1], strict=True)))
+        line |= cells(values[-1], own)
+    return DataFrame(list(lines.values())).fillna("")
+
+
 def accuracy_table(answers: DataFrame) -> DataFrame:
     """ACC and seconds of each system, with two columns for each set."""
-    lines: dict[tuple[str, str], dict[str, object]] = {}
-    for (setting, system, name), own in groups(answers, "setting", "system", "set"):
-        line = lines.setdefault((setting, system), {"setting": setting, "system": system})
-        line[f"{name}: ACC"] = round(accuracy_of(own).value, 1)
-        line[f"{name}: s"] = round(own["seconds"].mean(), 2)
-    return DataFrame(list(lines.values()))
+
+    def cells(name: str, own: DataFrame) -> dict[str, object]:
+        return {f"{name}: ACC": round(accuracy_of(own).value, 1), f"{name}: s": round(own["seconds"].mean(), 2)}
+
+    return spread(answers, "setting", "system", "set", cells=cells)
 
 
 def over_all_table(answers: DataFrame) -> DataFrame:
@@ -117,40 +118,36 @@ def over_all_table(answers: DataFrame) -> DataFrame:
         beside = answers[(answers["setting"] == setting) & (answers["system"] == REFERENCES[setting])]
         line: dict[str, object] = {"setting": setting, "system": system, "questions": len(own)}
         line["right"] = int(own["right"].sum())
-        line["ACC"] = _told(accuracy_of(own))
+        line["ACC"] = with_interval(accuracy_of(own))
         if len(beside) == len(own) and system != REFERENCES[setting]:
-            line[f"minus {REFERENCES[setting]}"] = _told(difference_of(own, beside), "+")
+            line[f"minus {REFERENCES[setting]}"] = with_interval(difference_of(own, beside), "+")
         lines.append(line)
     return DataFrame(lines).fillna("")
 
 
 def documents_table(answers: DataFrame) -> DataFrame:
     """Right, wrong and declined answers by where the documents lie that a question needs."""
-    lines: dict[tuple[str, ...], dict[str, object]] = {}
-    for (setting, name, system, place), own in groups(answers, "setting", "set", "system", "documents"):
-        line = lines.setdefault((setting, name, system), {"setting": setting, "set": name, "system": system})
+
+    def cells(place: str, own: DataFrame) -> dict[str, object]:
         right, declined = int(own["right"].sum()), int(own["declined"][own["right"] == 0].sum())
-        line[place] = f"{right} / {len(own) - right - declined} / {declined}"
-    return DataFrame(list(lines.values())).fillna("")
+        return {place: f"{right} / {len(own) - right - declined} / {declined}"}
+
+    return spread(answers, "setting", "set", "system", "documents", cells=cells)
 
 
 def path_table(answers: DataFrame) -> DataFrame:
     """How many questions each path answered, what share rightly, and how fast."""
-    lines: dict[tuple[str, str], dict[str, object]] = {}
-    for (setting, system, path), own in groups(answers, "setting", "system", "path"):
-        line = lines.setdefault((setting, system), {"setting": setting, "system": system})
-        line[path] = f"{len(own)} / {100 * own['right'].mean():.0f} / {own['seconds'].mean():.2f}"
-    return DataFrame(list(lines.values())).fillna("")
+
+    def cells(path: str, own: DataFrame) -> dict[str, object]:
+        return {path: f"{len(own)} / {100 * own['right'].mean():.0f} / {own['seconds'].mean():.2f}"}
+
+    return spread(answers, "setting", "system", "path", cells=cells)
 
 
 def cost_table(answers: DataFrame) -> DataFrame:
     """Mean costs of a question."""
     columns = ["seconds", "calls", "tokens in", "tokens out", "messages", "bytes", "server s"]
     return answers.groupby(["setting", "system"], sort=False)[columns].mean().round(2).reset_index()
-
-
-def _told(found: Interval, sign: str = "") -> str:
-    return f"{found.value:{sign}.1f} ({found.low:{sign}.1f} to {found.high:{sign}.1f})"
 
 
 def file_of(bench: Bench, name: str) -> Path:

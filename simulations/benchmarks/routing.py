@@ -46,7 +46,7 @@ AT_ONCE = 8  # questions of one round
 
 def run(
     bench: Bench,
-    domains: Annotated[str, typer.Option("--set", help="openstax or medquad.")] = "openstax",
+    domains: Annotated[str, typer.Option(help="openstax or medquad.")] = "openstax",
     documents: Annotated[int, typer.Option(help="Of a device, those with most questions; 0: all.")] = 0,
     tables: Annotated[str, typer.Option(help="Names separated by commas.")] = ",".join(TABLES),
     systems: Annotated[

@@ -65,8 +65,7 @@ def points_of(answers: DataFrame, prepared: DataFrame) -> DataFrame:
                 "messages": round(own["messages"].mean(), 1),
                 "sent": size(own["bytes"].mean()),
                 "server ms": round(1000 * own["server s"].mean(), 1),
-                "up before": size(shared["bytes up"].sum()),
-                "down before": size(shared["bytes down"].sum()),
+                **{f"{way} before": size(shared[f"bytes {way}"].sum()) for way in ("up", "down")},
                 "server s before": shared["server s"].sum(),
             }
         )

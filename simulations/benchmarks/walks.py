@@ -55,7 +55,7 @@ _COUNTS = ("hops", "queried", "wire", "hits")
 
 def run(
     bench: Bench,
-    peers: Annotated[str, typer.Option("--set", help="huffpost or medquad.")] = "huffpost",
+    peers: Annotated[str, typer.Option(help="huffpost or medquad.")] = "huffpost",
     documents: Annotated[int, typer.Option(help="Of a peer.")] = 25,
     questions: Annotated[int, typer.Option(help="Dev questions, each asked at a drawn peer.")] = 40,
     systems: Annotated[str, typer.Option(help="Names separated by commas.")] = ",".join(SYSTEMS),

@@ -177,7 +177,9 @@ def write_graph(tables: Mapping[str, Sequence[Row]], path: Path) -> GraphMapping
         connection.execute(f"UNWIND $rows AS r CREATE (:{label} {{id: r.i, name: r.n}})", {"rows": rows})
         pair = f"UNWIND $rows AS r MATCH (p:Patient), (c:{label}) WHERE p.id = r.p AND c.id = r.c"
         relate = f"{pair} CREATE (p)-[:{relation} {{started: r.s, ended: r.e, reason: r.w}}]->(c)"
-        connection.execute(relate, {"rows": list(map(_relation, tables[table]))})
+        short = {"p": "PATIENT", "c": "CODE", "s": "START", "e": "STOP", "w": "REASONDESCRIPTION"}
+        told = [{key: row.get(column, "") for key, column in short.items()} for row in tables[table]]
+        connection.execute(relate, {"rows": told})
     opened.close()
     labels = {label: LabelMapping(key="id", name=("name",)) for label, _, _ in _RELATIONS.values()}
     labels["Patient"] = LabelMapping(key="id", name=("name",), show=("birthdate", "city"))
@@ -188,9 +190,7 @@ def write_graph(tables: Mapping[str, Sequence[Row]], path: Path) -> GraphMapping
 
 def _row(table: str, number: int, row: Row) -> dict[str, str]:
     kept = {column: " ".join(row.get(column, "").split()) for column in _COLUMNS[table] if column not in ("Id", "NAME")}
-    for column in ("START", "STOP"):
-        if column in kept:
-            kept[column] = kept[column][:10]
+    kept |= {column: kept[column][:10] for column in ("START", "STOP") if column in kept}
     if table == "patients":
         return kept | {"Id": row["Id"], "NAME": _DIGITS.sub("", f"{row['FIRST']} {row['LAST']}")}
     return kept | {"Id": f"{table}-{number}"}
@@ -203,16 +203,6 @@ def _question(template: str, row: Row, name: str, wording: str) -> str:
         name, thing = name.split()[-1], _FROM_NUMBER.sub("", thing)
         day = date.fromisoformat(row["START"]).strftime("in %B %Y")
     return template.format(name=name, thing=thing, day=day)
-
-
-def _relation(row: Row) -> dict[str, str]:
-    return {
-        "p": row["PATIENT"],
-        "c": row["CODE"],
-        "s": row["START"],
-        "e": row["STOP"],
-        "w": row.get("REASONDESCRIPTION", ""),
-    }
 
 
 def relevant(told: Iterable[str], text: str) -> bool:

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
@@ -98,11 +98,7 @@ def requests(root: Path, count: int, rng: np.random.Generator, runs: int) -> Tal
     tally = Tally()
     for kind, valid in samples.items():
         with open_host(settings_for(federation, kind)) as host:
-
-            def judge(content: RecordDict, kind: str = kind, host: OpenHost = host) -> str:
-                return to_device(host, kind, content)
-
-            feed(tally, valid.requests, count, rng, mutated, judge)
+            feed(tally, valid.requests, count, rng, mutated, partial(to_device, host, kind))
     return tally
 
 
@@ -162,16 +158,13 @@ def whole_runs(root: Path, count: int, rng: np.random.Generator, runs: int) -> T
                 return reply
         return reply
 
+    def end(settings: Settings) -> str:
+        federation.ask(settings, federation.grid(settings, tamper), retries=0)
+        return ""
+
     for changes in RUNS[:runs]:
-        settings = federation.settings(**changes, **{"federation.quorum": 0.0})
-        for _ in range(count):
-            tally.attempt(lambda settings=settings: _end_of(federation, settings, tamper))  # type: ignore[misc]
+        tally.attempts(count, partial(end, federation.settings(**changes, **{"federation.quorum": 0.0})))
     return tally
-
-
-def _end_of(federation: SmallFederation, settings: Settings, tamper: Callable[[Message], Message]) -> str:
-    federation.ask(settings, federation.grid(settings, tamper), retries=0)
-    return ""
 
 
 # --- a device's service -----------------------------------------------------------------------------------

@@ -106,7 +106,7 @@ def fit_reading(rows: Sequence[Row]) -> Logistic:
 
 
 def left_out(rows: Sequence[Row]) -> DataFrame:
-    """The rows with each answer's confidence by a model that was fitted without its fold; 0 where there is no answer."""
+    """The rows with each answer's confidence by a model that was fitted without its fold; 0 where there is none."""
     found = DataFrame([{**row, "path": "", "confidence": 0.0} for row in rows])
     for fold in range(FOLDS):
         model = fit_reading([row for at, row in enumerate(rows) if at % FOLDS != fold])

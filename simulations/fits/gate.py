@@ -47,7 +47,7 @@ class Measured:
 
 def run(
     bench: Bench,
-    domains: Annotated[str, typer.Option("--set", help="openstax or medquad.")] = "openstax",
+    domains: Annotated[str, typer.Option(help="openstax or medquad.")] = "openstax",
     documents: Annotated[int, typer.Option(help="Of a device, those with most questions; 0: all.")] = 0,
     home: Annotated[int, typer.Option(help="Questions of its own domain for each device.")] = 30,
     foreign: Annotated[int, typer.Option(help="Questions of each other domain.")] = 10,

@@ -181,7 +181,7 @@ def test_a_killed_run_goes_on_where_it_was(data: Path, tmp_path: Path) -> None:
     subprocess.run(command, check=True, capture_output=True, timeout=240)
     lines = rows.read_text(encoding="utf-8").splitlines()
     assert lines[: len(finished)] == finished
-    keys = [(row["system"], row["question_id"]) for row in map(json.loads, lines)]
+    keys = [json.loads(line)["key"] for line in lines]
     assert len(keys) == len(set(keys)) == 2 * (6 + 1)
     assert len((tmp_path / "out" / "answers.csv").read_text(encoding="utf-8").splitlines()) == 1 + 2 * 6
 
