@@ -15,14 +15,12 @@ from fedrag_flwr.answering.sentences import content_words
 from fedrag_flwr.demo import CORPUS, QUESTIONS
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.evaluation.gold import GoldQuestion, read_gold
-from fedrag_flwr.evaluation.metrics import accuracy, normalise_answer
+from fedrag_flwr.evaluation import GoldQuestion, accuracy, normalise_answer, read_gold
 from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.memory.store.schema import SCHEMA_VERSION
 from fedrag_flwr.records import Document, Progress, silent
 from fedrag_flwr.settings import Settings, fedrag_home
-from fedrag_flwr.sources.benchmark import read_multihop
-from fedrag_flwr.sources.folder import FolderSource
+from fedrag_flwr.sources import FolderSource, read_multihop
 from fedrag_flwr.sources.partition import Partition, partition_documents, write_documents
 from fedrag_flwr.text.options import without_options
 from fedrag_flwr.text.pipeline import SpacyPipeline

@@ -22,8 +22,7 @@ from fedrag_flwr.models.cache import GenerationCache
 from fedrag_flwr.records import Document, EvidenceTuple, EvidenceUnit, Passage, Sentence
 from fedrag_flwr.retrieval import Bm25Retriever, DenseRetriever, QuestionVectors
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.text import ParseExtractor
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text import ParseExtractor, Pipeline
 
 
 class Keep:

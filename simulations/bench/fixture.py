@@ -17,14 +17,12 @@ from fedrag_flwr.errors import SourceError
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.hypergraph import Units
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.models import load_encoder
-from fedrag_flwr.models.generator import LlamaGenerator
+from fedrag_flwr.models import LlamaGenerator, load_encoder
 from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import BuildReport
 from fedrag_flwr.retrieval import QuestionVectors
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
-from fedrag_flwr.sources.benchmark import read_multihop
-from fedrag_flwr.sources.partition import Partition, partition_documents, write_partition
+from fedrag_flwr.sources import Partition, partition_documents, read_multihop, write_partition
 from simulations.answers.sets import departments
 from simulations.baselines import Keep, Limits, Substrate
 from simulations.bench.plan import DEPARTMENTS, BenchPlan

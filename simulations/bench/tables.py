@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 from pandas import DataFrame
 
-from fedrag_flwr.evaluation import paired_difference
-from fedrag_flwr.evaluation.bootstrap import Interval
+from fedrag_flwr.evaluation import Interval, paired_difference
 from fedrag_flwr.retrieval import Ranking
 
 Order = tuple[str, ...]

@@ -24,14 +24,14 @@ from fedrag_flwr.demo import CORPUS, QUESTIONS
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.gold import read_gold
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.models.files import resolve
+from fedrag_flwr.models import Encoder, resolve
 from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import BuildReport, BuildRequest, Document
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.wire_bytes import to_bytes
 from simulations.bench.frame import Bench
 from simulations.bench.kept_rows import Row
+from simulations.bench.measure import memory_mb
 from simulations.bench.plan import named
 from simulations.corpora.sentences import pooled_documents
 from simulations.fixtures.service_process import service_process
@@ -153,17 +153,16 @@ def service_memory(generator: str) -> Row:
         with service_process(_DEVICE, home, CORPUS / _DEVICE, settings, generator=own, ask_seconds=slow) as service:
             process = service.process.pid
             with service.client() as client:
-                started = resident(process)
+                started = round(memory_mb(process=process))
                 request = to_bytes(wire.encode(BuildRequest(memories=True, graph=True), run="1"))
                 client.message("train.build", "1", Settings().flat(), request)
-                built = resident(process)
+                built = round(memory_mb(process=process))
                 asked = islice((one for one in gold if one.split == "train"), ANSWERS)
                 calls = sum(int(str(client.ask(one.text)["llm_calls"])) for one in asked)
-                told = {"started": started, "built": built, "answered": resident(process), "model calls": calls}
+                told = {
+                    "started": started,
+                    "built": built,
+                    "answered": round(memory_mb(process=process)),
+                    "model calls": calls,
+                }
     return {"generator": generator, "weights": round(resolve(generator).stat().st_size / _MIB), **told}
-
-
-def resident(process_id: int) -> int:
-    """The resident memory of a process, in MiB."""
-    lines = Path(f"/proc/{process_id}/smaps_rollup").read_text(encoding="ascii").splitlines()
-    return next(round(int(line.split()[1]) / 1024) for line in lines if line.startswith("Rss:"))

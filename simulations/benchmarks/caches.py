@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,6 +33,7 @@ from fedrag_flwr.sources.source_search import SearchTools
 from fedrag_flwr.sources.sql.source import SqlSource
 from fedrag_flwr.sources.text_search import TextSearch
 from simulations.bench.frame import Bench
+from simulations.bench.measure import seconds_of
 from simulations.bench.plan import named
 from simulations.corpora.synthea import (
     Listed,
@@ -161,7 +162,7 @@ def measure(
     for number, record in enumerate(islice(visits, warm_up + count)):
         question, tested = by_id[record], number >= warm_up
         row: dict[str, Any] = {"record": record, "tested": tested, "reason": reason.get(record, "nothing")}
-        row |= {"ready": tiers.deepest(question) == "answer", "seconds": timed(tiers.answer, question)}
+        row |= {"ready": tiers.deepest(question) == "answer", "seconds": seconds_of(tiers.answer, question)}
         reason[record] = "asked before"
         start = time.perf_counter()
         near = [name for name in graph.neighbours(record) if tiers.deepest(by_id[name]) == "nothing"] if inputs else []
@@ -173,15 +174,8 @@ def measure(
             tiers.answer(by_id[name])
             reason[name] = REASONS[2]
         row |= {"inputs": len(near), "foreseen": far, "prefetch": time.perf_counter() - start}
-        rows.append(row | {"without": timed(tiers.anew, question) if tested and number % EVERY == 0 else np.nan})
+        rows.append(row | {"without": seconds_of(tiers.anew, question) if tested and number % EVERY == 0 else np.nan})
     return DataFrame(rows)
-
-
-def timed(act: Callable[[RecordQuestion], None], question: RecordQuestion) -> float:
-    """Seconds to serve a question."""
-    start = time.perf_counter()
-    act(question)
-    return time.perf_counter() - start
 
 
 class Tiers:

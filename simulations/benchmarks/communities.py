@@ -20,6 +20,7 @@ from pandas import DataFrame
 from fedrag_flwr.knowledge_graph.communities import CutSettings, cut, leiden, modularity
 from fedrag_flwr.knowledge_graph.routing import SummaryIndex
 from simulations.bench.frame import Bench
+from simulations.bench.measure import seconds_of
 
 DIMENSION, CENTRES, DEVICES, QUESTIONS, SEED = 384, 20_000, 1_000, 500, 7
 Edges = dict[tuple[str, str], float]
@@ -94,9 +95,7 @@ def search(count: int, questions: int) -> dict[str, Any]:
     made = time.perf_counter() - start
     seconds, same = [], []
     for question in asked:
-        start = time.perf_counter()
-        index.route(question, 5, 1)
-        seconds.append(time.perf_counter() - start)
+        seconds.append(seconds_of(index.route, question, 5, 1))
         same.append(names[int(np.argmax(vectors @ question))] in {hit.id for hit in index.nearest(question, 5)})
     ms = 1e3 * np.array(seconds)
     row = {"summaries": count, "build seconds": round(made, 1), "index MB": round(index.bytes / 1e6)}

@@ -34,6 +34,7 @@ from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.benchmark import read_multihop
 from simulations.bench.frame import Bench
 from simulations.bench.kept_rows import Row
+from simulations.bench.measure import memory_mb, seconds_of
 from simulations.corpora.sentences import DATASETS, encoded, pooled_documents, sentences_of
 from simulations.fixtures.forged_ciphertexts import FORGERIES, attack, forge, targets
 from simulations.fixtures.simulated import simulated
@@ -110,26 +111,14 @@ def scored(rows: Floats, questions: Floats) -> pd.DataFrame:
 
 def opened(rows: Floats) -> Method:
     """The vector travels in float16, and numpy compares it with all rows."""
-
-    def ask(question: Floats) -> tuple[NDArray[np.floating], dict[str, float]]:
-        start = time.perf_counter()
-        found = rows @ question
-        return found, _cost(time.perf_counter() - start, 0.0, 2 * len(question), 0)
-
-    return ask
+    return lambda asked: (rows @ asked, _cost(seconds_of(np.matmul, rows, asked), 0.0, 2 * len(asked), 0))
 
 
 def downloaded(rows: Floats) -> Method:
     """All rows came once in a byte a value, and numpy compares them at home."""
     overview = rounded([OwnedRows("owner", len(rows))], rows)
     held = np.stack([one.vector for one in restored(overview)])
-
-    def ask(question: Floats) -> tuple[NDArray[np.floating], dict[str, float]]:
-        start = time.perf_counter()
-        found = held @ question
-        return found, _cost(0.0, time.perf_counter() - start, 0, len(overview.codes))
-
-    return ask
+    return lambda asked: (held @ asked, _cost(0.0, seconds_of(np.matmul, held, asked), 0, len(overview.codes)))
 
 
 def encrypted(rows: Floats, folder: Path, workers: ExitStack) -> Method:
@@ -219,24 +208,17 @@ def routed(home: Path, strategy: str, exchange: str, asked: Sequence[Question]) 
 def forgeries(cases: int) -> Row:
     """Hand over so many forged inputs of all kinds at all places, then the honest ones."""
     became: Counter[str] = Counter()
-    peak = 0
+    peak = 0.0
     with tempfile.TemporaryDirectory() as folder:
         places, (sandbox, scorer) = targets(Path(folder))
         for case in range(cases):
             rng = np.random.default_rng([0, case])
             place, kind = list(places)[case % len(places)], list(FORGERIES)[case // len(places) % len(FORGERIES)]
             became[attack(places[place], forge(kind, places[place].good, rng))] += 1
-            peak = max(peak, *(_peak(worker.pid) for worker in (sandbox.worker, scorer.worker)))
+            peak = max(peak, *(memory_mb("VmHWM", worker.pid) for worker in (sandbox.worker, scorer.worker)))
         honest = sum(attack(target, target.good) == "taken" for target in places.values())
         scorer.close()
         sandbox.close()
     told = {"cases": cases, "refused": became["refused"], "worker crashes": became["worker died"]}
-    told |= {"taken": became["taken"], "largest worker MiB": round(peak / 1024)}
+    told |= {"taken": became["taken"], "largest worker MiB": round(peak)}
     return {**told, "honest taken": f"{honest} of {len(places)}"}
-
-
-def _peak(pid: int) -> int:
-    """A process's largest resident memory in KiB; 0 where it is gone."""
-    path = Path(f"/proc/{pid}/status")
-    lines = path.read_text().splitlines() if pid and path.is_file() else []
-    return next((int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), 0)

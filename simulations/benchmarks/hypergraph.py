@@ -31,6 +31,7 @@ from fedrag_flwr.hypergraph.rows import project_rows
 from fedrag_flwr.sources.benchmark import read_multihop
 from simulations.bench.frame import Bench
 from simulations.bench.kept_rows import Row
+from simulations.bench.measure import memory_mb
 from simulations.corpora.sentences import DATASETS, encoded, pooled_documents, sentence_units, sentences_of
 
 SEED = 7
@@ -97,7 +98,11 @@ def measure_sparse(vectors: NDArray[np.float32]) -> Row:
     units, settings = sentence_units(vectors), LearningSettings()
     before, used = _baseline_mb(), time.process_time()
     learnt = learn([units], settings, np.random.default_rng(SEED))
-    took = {"cpu_seconds": time.process_time() - used, "peak_mb": _peak_mb() - before, "steps": len(learnt.step_sizes)}
+    took = {
+        "cpu_seconds": time.process_time() - used,
+        "peak_mb": memory_mb("VmHWM") - before,
+        "steps": len(learnt.step_sizes),
+    }
     start = begin(units, settings, np.random.default_rng(SEED))
     descent = descend([block.part for block in start.blocks], [block.rows for block in start.blocks], settings)
     entries, weights, _ = start.sparsify(descent.rows, settings.threshold)
@@ -110,7 +115,7 @@ def measure_dense(vectors: NDArray[np.float32]) -> Row:
     units, settings = sentence_units(vectors), LearningSettings()
     before, used = _baseline_mb(), time.process_time()
     rows, losses = learn_dense(units, settings, np.random.default_rng(SEED))
-    took = {"cpu_seconds": time.process_time() - used, "peak_mb": _peak_mb() - before, "steps": len(losses) - 1}
+    took = {"cpu_seconds": time.process_time() - used, "peak_mb": memory_mb("VmHWM") - before, "steps": len(losses) - 1}
     kept, orphans = keep_memberships(rows, settings.threshold)
     objective = dense_hard_objective(units, rows, settings)
     return _learnt_row("dense", units, took, objective, kept.sum(axis=0), orphans)
@@ -128,13 +133,7 @@ def _baseline_mb() -> float:
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)  # what importing left free would hide what learning takes
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    return _peak_mb()
-
-
-def _peak_mb() -> float:
-    """Most memory that the process held; Linux's own figure, for `getrusage` remembers the parent's too."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) / 1e3 for line in lines if line.startswith("VmHWM"))
+    return memory_mb("VmHWM")
 
 
 # --- the dense method: eq. 4-8 in torch with memberships as weights -------------------------------

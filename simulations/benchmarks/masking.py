@@ -23,8 +23,7 @@ import pandas as pd
 import typer
 from pandas import DataFrame
 
-from fedrag_flwr.evaluation import share_interval
-from fedrag_flwr.evaluation.metrics import accuracy, normalise_answer
+from fedrag_flwr.evaluation import accuracy, normalise_answer, share_interval
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.privacy import Bundle, Operator, TypeMasking
 from fedrag_flwr.privacy.analyser import FURTHER_TYPES, PERSONAL_TYPES, PersonalDataAnalyser, stay_offline

@@ -11,7 +11,7 @@ import resource
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
@@ -74,13 +74,12 @@ def run(
         every[name](bench)
 
 
-def _peers(bench: Bench, every: int = 1) -> MmluPeers:
-    return MmluPeers(bench.data(), every * bench.sized(1, 500))
+_peers = cache(MmluPeers)  # for all tables
 
 
 def walks(bench: Bench) -> None:
     """All walks at all sizes (table 1, figure 3), and how a topic walk shortens with questions (figure 4)."""
-    mmlu, kept, rows = _peers(bench), bench.rows("walks"), []
+    mmlu, kept, rows = _peers(bench.data(), bench.sized(1, 500)), bench.rows("walks"), []
     for peers in bench.sized(SIZES, (20,)):
         found: list[Row] = [
             {"peers": peers, "walk": kind, **kept.row(f"{kind} {peers}", measured, mmlu, kind, peers)} for kind in KINDS
@@ -107,7 +106,7 @@ def measured(
         simulator = mmlu.simulator(kind, peers, seed=seed, **changed)
         asked = ask_all(simulator, questions, seed)
         assert isinstance(simulator.knowledge, SubjectKnowledge)
-        held, subject = simulator.knowledge.of, mmlu.rows.subject[mmlu.chosen]
+        held, subject = simulator.knowledge.of, mmlu.subject[mmlu.chosen]
         right = [100 * (subject[row] in held.get(by, ())) for row, by in enumerate(asked["answered by"])]
         runs.append(asked.assign(**{"right %": right}))
     return {
@@ -127,7 +126,7 @@ def so_far(queried: Sequence[Sequence[float] | Series[float]]) -> list[float]:
 
 def varied(bench: Bench) -> None:
     """Noise of sketches, connectivity (figure 5) and k (figure 7), one at a time."""
-    mmlu, kept, rows = _peers(bench), bench.rows("varied"), []
+    mmlu, kept, rows = _peers(bench.data(), bench.sized(1, 500)), bench.rows("varied"), []
     for name, (kind, values) in VARIED.items():
         for value in bench.sized(values, values[:1]):
             for peers in bench.sized(FEW_SIZES, (20,)):
@@ -143,7 +142,7 @@ def varied(bench: Bench) -> None:
 
 def faults(bench: Bench) -> None:
     """Dead peers never answer; liars claim everything, in sketches too. Home sees half of their junk for what it is."""
-    mmlu, kept, rows = _peers(bench), bench.rows("faults"), []
+    mmlu, kept, rows = _peers(bench.data(), bench.sized(1, 500)), bench.rows("faults"), []
     for dead, liars in bench.sized(FAULTS, FAULTS[-1:]):
         for kind in ("topic", "sketch", "flooding"):
             for reputation in (True, False) if kind != "flooding" and (dead or liars) else (True,):
@@ -177,9 +176,9 @@ def faulty(mmlu: MmluPeers, kind: WalkKind, dead: float, liars: float, reputatio
 
 def stores(bench: Bench) -> None:
     """Central stores that lack a part of all rows or subjects, beside 20 peers that hold everything (figure 2)."""
-    mmlu, rows, rng = _peers(bench), [], np.random.default_rng(5)
-    subject = mmlu.rows.subject
-    order, subjects = rng.permutation(len(subject)), rng.permutation(len(mmlu.rows.subjects))
+    mmlu, rows, rng = _peers(bench.data(), bench.sized(1, 500)), [], np.random.default_rng(5)
+    subject = mmlu.subject
+    order, subjects = rng.permutation(len(subject)), rng.permutation(len(mmlu.subjects))
     for share, kind in STORES:
         if kind == "S":
             kept = np.isin(np.arange(len(subject)), order[: round(share * len(order))])
@@ -194,11 +193,11 @@ def stores(bench: Bench) -> None:
 
 def central(mmlu: MmluPeers, kept: NDArray[np.bool_]) -> Row:
     """Hits and right hits of a central store that holds some of the rows; a hit is right where it is the row itself."""
-    known, numbers = mmlu.rows.known[kept], np.flatnonzero(kept)
+    known, numbers = mmlu.known[kept], np.flatnonzero(kept)
     hits = right = 0
     for start in range(0, len(mmlu.chosen), 1_000):
         part = mmlu.chosen[start : start + 1_000]
-        scores = mmlu.rows.asked[part] @ known.T
+        scores = mmlu.asked[part] @ known.T
         best = scores.argmax(axis=1)
         hit = scores[np.arange(len(part)), best] >= THRESHOLD
         hits += int(hit.sum())
@@ -211,9 +210,9 @@ def central(mmlu: MmluPeers, kept: NDArray[np.bool_]) -> Row:
 
 def topics(bench: Bench) -> None:
     """Learnt topics beside public headings, 100 peers; sums are added in the open, as encrypted ones give the same."""
-    mmlu = _peers(bench, every=5)
-    headings, subject, rows = mmlu.topics, mmlu.rows.subject, []
-    held = [mmlu.rows.known[subject == one] for one in range(len(mmlu.rows.subjects))]
+    mmlu = _peers(bench.data(), 5 * bench.sized(1, 500))
+    headings, subject, rows = mmlu.topics, mmlu.subject, []
+    held = [mmlu.known[subject == one] for one in range(len(mmlu.subjects))]
     rows.append(_walked(mmlu, f"{len(headings)} headings", [headings] * len(SEEDS)))
     for count, rounds, noise in bench.sized(LEARNT, LEARNT[1:2]):
         name = f"{count} learnt, {rounds} rounds" + (f", noise {noise}" if noise else "")
@@ -238,7 +237,7 @@ def learnt(headings: Topics, held: Sequence[Floats], count: int, rounds: int, no
 
 
 def _walked(mmlu: MmluPeers, name: str, by_seed: Sequence[Topics]) -> Row:
-    known, row = mmlu.rows.known, dict[str, Any](topics=name)
+    known, row = mmlu.known, dict[str, Any](topics=name)
     row["closeness"] = float(np.mean([(known @ one.centroids.T).max(axis=1).mean() for one in by_seed]))
     for kind in KINDS[:2]:
         asked = []

@@ -26,11 +26,11 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 from pandas import DataFrame
+from scipy import stats  # type: ignore[import-untyped, unused-ignore]
 
 from fedrag_flwr.demo import CORPUS, PARTITION, PARTITION_STRONG
 from fedrag_flwr.errors import PrivacyError
-from fedrag_flwr.evaluation import share_interval
-from fedrag_flwr.evaluation.metrics import accuracy, judge_all
+from fedrag_flwr.evaluation import accuracy, judge_all, share_interval
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.models.base import Generator, Grammar, Prompt
 from fedrag_flwr.privacy import (
@@ -153,8 +153,6 @@ def attack(
 
 def audit(path: Path, epsilon: float, draws: int) -> Row:
     """Largest exact log-ratio over every pair of every group, and what the operating system's draws show."""
-    from scipy import stats  # type: ignore[import-untyped, unused-ignore]
-
     sizes = [len(group.members) for group in load_partition(path).groups]
     exact = max(
         largest_log_ratio(np.stack([probabilities(size, index, epsilon) for index in range(size)]))
@@ -198,16 +196,15 @@ def empirical_epsilon(first: Counts, second: Counts, level: float = 0.001) -> fl
     `first`, `second`: how often each output came under each input, shape (outputs,); `level`: probability of a wrong
     bound.
     """
-    from scipy import stats
-
     share = level / (4 * len(first))  # two bounds for each output, in two directions
-    low, high = [], []
-    for seen in (first, second):
-        total = seen.sum()
-        low.append(np.where(seen > 0, stats.beta.ppf(share, np.maximum(seen, 1), total - seen + 1), 0.0))
-        high.append(np.where(seen < total, stats.beta.ppf(1 - share, seen + 1, np.maximum(total - seen, 1)), 1.0))
+    low, high = np.array(
+        [
+            [stats.binomtest(int(count), int(seen.sum())).proportion_ci(1 - 2 * share) for count in seen]
+            for seen in (first, second)
+        ]
+    ).transpose(2, 0, 1)
     with np.errstate(divide="ignore"):
-        return float(max(np.log(low[0] / high[1]).max(), np.log(low[1] / high[0]).max()))
+        return float(np.log(low / high[::-1]).max())
 
 
 def restored(counts: Counts, index: int, rng: np.random.Generator) -> NDArray[np.bool_]:

@@ -12,7 +12,6 @@ Vectors and tuples are kept under the project's home.
 from __future__ import annotations
 
 import gc
-import os
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,9 +23,7 @@ import numpy as np
 import typer
 from pandas import DataFrame
 
-from fedrag_flwr.evaluation import mean_interval
-from fedrag_flwr.evaluation.gold import GoldQuestion
-from fedrag_flwr.evaluation.metrics import accuracy
+from fedrag_flwr.evaluation import GoldQuestion, accuracy, mean_interval
 from fedrag_flwr.hypergraph import DiffusionSettings, HyperedgeKeys, PassageGraph, TupleTable
 from fedrag_flwr.records import EvidenceTuple, Passage
 from fedrag_flwr.retrieval import (
@@ -52,6 +49,7 @@ from fedrag_flwr.retrieval.evidence_sources import PathKeys
 from fedrag_flwr.sources.benchmark import read_multihop
 from fedrag_flwr.text.lexicon import MONTHS
 from simulations.bench.frame import Bench
+from simulations.bench.measure import memory_mb
 from simulations.bench.plan import named
 from simulations.bench.tables import Order, gained, ids, recalls
 from simulations.corpora.candidates import PAIRWISE, PATHS, RARE, by_key_spaces, key_spaces
@@ -218,13 +216,13 @@ def grown(data: Path, size: int) -> dict[str, float]:
         for fields in rows_of(data / f"{file}.jsonl.gz", "dev", QUESTIONS)
     ]
     gc.collect()
-    before = _resident_mb()
+    before = memory_mb()
     held = dict(corpus(pool, size))
     start = time.thread_time()
     keys = PathKeys.of(list(held), held)
     build = time.thread_time() - start
     gc.collect()
-    mb, times, names = _resident_mb() - before, [], list(held)
+    mb, times, names = memory_mb() - before, [], list(held)
     for text in questions:
         start = time.thread_time()
         ranked(names, keys.paths.scores(keys.seeds.seeds(text)), 10, above=0.0)
@@ -273,8 +271,3 @@ def other_names(text: str, places: int) -> str:
         )
 
     return _CAPITALISED.sub(moved, text) if places else text
-
-
-def _resident_mb() -> float:
-    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20

@@ -48,6 +48,7 @@ from fedrag_flwr.service.protocol import OFF, Plain
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 from simulations.bench.frame import Bench
 from simulations.bench.kept_rows import KeptRows, Row
+from simulations.bench.measure import seconds_of
 from simulations.fixtures.kept_devices import OpenHost
 from simulations.fixtures.service_process import ServiceProcess, service_process
 
@@ -125,15 +126,10 @@ def measure(
         for kind in rng.permutation(kinds).tolist():
             ways = on.ways(kind, question)
             for way in rng.permutation([way for way in ways if number < rounds[way]]).tolist():
-                rows.append({"kind": kind, "way": way, **kept.row(f"{kind} {way} {number}", timed, ways[way])})
+                rows.append(
+                    {"kind": kind, "way": way, "seconds": kept.row(f"{kind} {way} {number}", seconds_of, ways[way])}
+                )
     return rows
-
-
-def timed(act: Callable[[], object]) -> Row:
-    """Seconds of something."""
-    start = time.perf_counter()
-    act()
-    return {"seconds": time.perf_counter() - start}
 
 
 def times(rows: Sequence[Row]) -> pd.DataFrame:

@@ -20,8 +20,7 @@ import typer
 from pandas import DataFrame, concat
 
 from fedrag_flwr.demo import CORPUS, QUESTIONS
-from fedrag_flwr.evaluation.gold import GoldQuestion, read_gold
-from fedrag_flwr.evaluation.metrics import judge_all
+from fedrag_flwr.evaluation import GoldQuestion, judge_all, read_gold
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.models.encoder import LateInteractionReranker
 from fedrag_flwr.records import Document, Passage, Question

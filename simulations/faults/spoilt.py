@@ -6,7 +6,6 @@ All start from the messages of real small runs, and spoil them at random (`mutat
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,6 +30,7 @@ from fedrag_flwr.service.protocol import ANSWERS, ASK, FEEDBACK, MESSAGES, OUTBO
 from fedrag_flwr.service.resident import Resident
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
+from simulations.bench.measure import memory_mb
 from simulations.faults.mutations import flipped, mutated
 from simulations.faults.small_federation import (
     DEVICES,
@@ -48,7 +48,6 @@ from strategies.transport import Transport
 
 NODE = 100
 GROWN = "MB grown in a type's second half, at most"
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 _UNEXPECTED = re.compile(r"an unexpected error at (\S+)")
 _SHARE = 0.3  # of a run's replies that are spoilt
 S = TypeVar("S")
@@ -76,17 +75,13 @@ def feed(
     Flower would not have handed it on; `judge`: handles it: "" if it passed for valid, else the error of ours that
     refused it.
     """
-    half = 0
+    half = 0.0
     for number in range(count):
         if number == count // 2:
-            half = _resident()
+            half = memory_mb()
         sample = samples[int(rng.integers(len(samples)))]
         tally.attempt(lambda sample=sample: judge(spoil(sample, rng)))  # type: ignore[misc]
-    tally.seen[GROWN] = max(tally.seen[GROWN], (_resident() - half) // 1_000_000)
-
-
-def _resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE
+    tally.seen[GROWN] = max(tally.seen[GROWN], round(memory_mb() - half))
 
 
 # --- requests to a device, replies to the server ---------------------------------------------------------
