@@ -44,7 +44,9 @@ class Summarizer:
 
     def __init__(self, substrate: Substrate) -> None:
         self._substrate = substrate
-        self._left = _budget(substrate)
+        share, generator = substrate.limits.tokens_per_kilotoken, substrate.generator
+        texts = [passage.text for passage in substrate.passages] if share else []  # else the model is not loaded
+        self._left = share * sum(generator().count_tokens(text) for text in texts) // 1000
         self.cost = Cost()
         self.by_model = 0
         self.extracted = 0
@@ -63,16 +65,12 @@ class Summarizer:
         return " ".join(central(texts, vectors, _EXTRACT_WORDS))
 
     def _written(self, texts: Sequence[str], vectors: Floats) -> str:
-        prompt = summary_prompt(central(texts, vectors, _READ_WORDS))
+        notes = "\n".join(f"- {note}" for note in central(texts, vectors, _READ_WORDS))
+        prompt = Prompt(_SYSTEM, f"Notes:\n{notes}", _EXAMPLES)
         done = self._substrate.complete_kept(prompt, _ONE_LINE, min(_MOST_TOKENS, self._left))
         self._left -= done.tokens_out
         self.cost += Cost(done.seconds, 1, done.tokens_in, done.tokens_out, done.cached)
         return whole_sentences(done.text)
-
-
-def summary_prompt(notes: Sequence[str]) -> Prompt:
-    """Ask for a summary of notes."""
-    return Prompt(_SYSTEM, "Notes:\n" + "\n".join(f"- {note}" for note in notes), _EXAMPLES)
 
 
 def central(texts: Sequence[str], vectors: Floats, words: int) -> list[str]:
@@ -94,14 +92,6 @@ def whole_sentences(text: str) -> str:
     text = text.strip()
     end = max(text.rfind(mark) for mark in (". ", "! ", "? "))
     return text if end < 0 or text.endswith((".", "!", "?")) else text[: end + 1]
-
-
-def _budget(substrate: Substrate) -> int:
-    share = substrate.limits.tokens_per_kilotoken
-    if not share:
-        return 0  # and the model is not loaded for counting
-    generator = substrate.generator()
-    return share * sum(generator.count_tokens(passage.text) for passage in substrate.passages) // 1000
 
 
 _CHILDREN = 6  # of a node on average; RAPTOR reports 6.7

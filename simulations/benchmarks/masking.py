@@ -287,10 +287,7 @@ def operated(name: str, questions: Sequence[Asked], chain: Sequence[Operator]) -
 
 def operators(rows: Sequence[Row]) -> DataFrame:
     """Shares in per cent."""
-    kinds = ("answers", "names", "characters")
-    return pd.DataFrame(
-        {"operators": row["operators"]}
-        | {f"{kind} left": round(100 * float(row[f"{kind} left"]) / max(1.0, float(row[kind])), 1) for kind in kinds}
-        | {"answers": row["answers"], "names": row["names"]}
-        for row in rows
-    )
+    found = pd.DataFrame(rows)
+    for kind in ("answers", "names", "characters"):
+        found[f"{kind} left"] = (100 * found[f"{kind} left"] / found[kind].clip(lower=1)).round(1)
+    return found.drop(columns="characters")

@@ -183,7 +183,11 @@ def file_torn(root: Path, moments: int, rng: np.random.Generator) -> Tally:
     tally, federation = Tally(), _federation(root)
     settings, expected = federation.answering(), _built(federation)
     federation.keep()
-    names = sorted(file.relative_to(federation.home) for file in federation.home.rglob("*") if _is_kept(file))
+
+    def kept(file: Path) -> bool:
+        return file.is_file() and file.stat().st_size > 0 and file.suffix != ".lock" and "models" not in file.parts
+
+    names = sorted(file.relative_to(federation.home) for file in federation.home.rglob("*") if kept(file))
 
     def tear() -> str:
         federation.put_back()
@@ -203,10 +207,6 @@ def file_torn(root: Path, moments: int, rng: np.random.Generator) -> Tally:
         return said
 
     return tally.attempts(moments, tear)
-
-
-def _is_kept(file: Path) -> bool:
-    return file.is_file() and file.stat().st_size > 0 and file.suffix not in (".lock",) and "models" not in file.parts
 
 
 # --- messages -------------------------------------------------------------------------------------------

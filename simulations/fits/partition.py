@@ -10,8 +10,8 @@ be public.
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -19,14 +19,14 @@ import pandas as pd
 from fedrag_flwr.demo import CORPUS, PARTITION, PARTITION_STRONG
 from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.models import SentenceEncoder
-from fedrag_flwr.privacy import SENSITIVE_TYPES, build_partition
+from fedrag_flwr.privacy import build_partition
 from fedrag_flwr.privacy.normalise import normal_name
 from fedrag_flwr.privacy.policy import read_names
-from fedrag_flwr.records import Fact
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.sources import FolderSource
 from fedrag_flwr.text.base import Pipeline
 from simulations.bench.frame import Bench
+from simulations.corpora.privacy_corpus import facts_of, frequent_names, whole_names
 
 SIZES = {PARTITION.name: 5, PARTITION_STRONG.name: 26}
 SEED = 7
@@ -53,28 +53,8 @@ def run(bench: Bench) -> None:
 
 
 def public_entities(pipeline: Pipeline, most: int | None = None) -> list[tuple[str, str]]:
-    """The (type, name) pairs of the demo, sorted: each name once, under the type that it is given most often;
-    of the first documents alone where `most` says so."""
-    types: dict[str, Counter[str]] = defaultdict(Counter)
-    spelt: dict[str, Counter[str]] = defaultdict(Counter)
-    for fact in _facts(pipeline, most):
-        types[normal_name(fact.text)][fact.type] += 1
-        spelt[normal_name(fact.text)][fact.text] += 1
+    """The (type, name) pairs of the demo; of its first documents alone where `most` says so."""
     table = json.loads(MENDED.read_text(encoding="utf-8"))
     mended = {normal_name(name): kind for kind, names in table.items() for name in names}
-    found = []
-    for name, seen in types.items():
-        kind = mended.get(name, min(seen, key=lambda one: (-seen[one], one)))
-        if kind in SENSITIVE_TYPES:
-            forms = spelt[name]
-            found.append((kind, min(forms, key=lambda form: (-forms[form], form))))
-    return sorted(found)
-
-
-def _facts(pipeline: Pipeline, most: int | None) -> Iterator[Fact]:
-    for parsed in pipeline.parse(FolderSource(CORPUS).read().documents[:most]):
-        for part in parsed:
-            yield from part.passage.facts
-    names = read_names("demo")
-    for name, facts in zip(names, pipeline.facts(names), strict=True):
-        yield from (fact for fact in facts if fact.text == name)
+    facts = facts_of(FolderSource(CORPUS).read().documents[:most], pipeline)
+    return frequent_names(chain(facts, whole_names(read_names("demo"), pipeline)), lambda *_: True, mended)

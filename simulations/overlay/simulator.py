@@ -104,12 +104,9 @@ class Simulator:
             return [(near[int(self.rng.integers(len(near)))], 0.0)]
         memory = self.memories[peer]
         memory.tick()
-        topics = self.topics[question]
-        return memory.ranked(near, topics, [self._claim(peer, one, topics) for one in near], self.rng)
-
-    def _claim(self, peer: int, other: int, topics: Mapping[int, float]) -> float:
-        if self.rules.kind != "sketch":
-            return 0.0
-        if peer not in self._places:
-            self._places[peer] = {one: row for row, one in enumerate(self.overlay.neighbours(peer))}
-        return claim(self.told[peer][self._places[peer][other]], topics)
+        topics, claims = self.topics[question], [0.0] * len(near)
+        if self.rules.kind == "sketch":
+            if peer not in self._places:
+                self._places[peer] = {one: row for row, one in enumerate(self.overlay.neighbours(peer))}
+            claims = [claim(self.told[peer][self._places[peer][one]], topics) for one in near]
+        return memory.ranked(near, topics, claims, self.rng)
