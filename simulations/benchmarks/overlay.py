@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from pandas import DataFrame, Index, Series, concat
 
 from fedrag_flwr.overlay import LearningRules, Topics, WalkRules, gossip, make_overlay, noisy_sketch
@@ -210,7 +210,7 @@ def central(mmlu: MmluPeers, kept: NDArray[np.bool_]) -> Row:
 
 def topics(bench: Bench) -> None:
     """Learnt topics beside public headings, 100 peers; sums are added in the open, as encrypted ones give the same."""
-    mmlu = _peers(bench.data(), 5 * bench.sized(1, 500))
+    mmlu = MmluPeers(bench.data(), 5 * bench.sized(1, 500))  # its topics change
     headings, subject, rows = mmlu.topics, mmlu.subject, []
     held = [mmlu.known[subject == one] for one in range(len(mmlu.subjects))]
     rows.append(_walked(mmlu, f"{len(headings)} headings", [headings] * len(SEEDS)))
@@ -263,10 +263,8 @@ def scale(bench: Bench, most: int) -> None:
     for knowledge in get_args(Knowledge):
         for kind, epsilon in (("sketch", EPSILON), ("sketch", math.inf), ("topic", EPSILON), ("flooding", EPSILON)):
             for peers in (size for size in (100, 1_000, 10_000, 100_000) if size <= most):
-                key, asked = (
-                    f"{knowledge} {kind} epsilon={epsilon:g} peers={peers}",
-                    bench.sized(asked_of(kind, peers), 20),
-                )
+                asked = bench.sized(asked_of(kind, peers), 20)
+                key = f"{knowledge} {kind} epsilon={epsilon:g} peers={peers}"
                 found = kept.row(key, grown, kind, peers, knowledge, epsilon, asked)
                 walk = f"{kind}, epsilon {epsilon:g}" if kind == "sketch" else kind
                 rows.append({"knowledge": knowledge, "walk": walk, "peers": peers, **found})
@@ -274,10 +272,7 @@ def scale(bench: Bench, most: int) -> None:
     bench.table("scale", table.round(2))
     if table["peers"].nunique() > 1:
         groups = table.groupby(["knowledge", "walk"])
-        grows = [
-            (*name, *growth(own["peers"].tolist(), own["queried"].tolist()), own["hits %"].min())
-            for name, own in groups
-        ]
+        grows = [(*name, *growth(own["peers"], own["queried"]), own["hits %"].min()) for name, own in groups]
         heads = ["knowledge", "walk", "queried ~ N^", "queried ~ (log N)^", "least hits %"]
         bench.table("growth", DataFrame(grows, columns=heads).round(3))
 
@@ -336,7 +331,7 @@ def asked_of(kind: str, peers: int) -> int:
     return 200 if kind != "flooding" else 50 if peers <= 10_000 else 5
 
 
-def growth(sizes: Sequence[int], queried: Sequence[float]) -> tuple[float, float]:
+def growth(sizes: ArrayLike, queried: ArrayLike) -> tuple[float, float]:
     """The exponent of N in peers queried, and that of log N: slopes of straight lines through the logarithms."""
     values = np.log(queried)
     across = np.log(sizes), np.log(np.log(sizes))
