@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -20,24 +21,28 @@ from typing import Annotated
 import numpy as np
 import pandas as pd
 import typer
+from numpy.typing import NDArray
 from pandas import DataFrame
 
 from fedrag_flwr.demo import PARTITION, PARTITION_STRONG
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.bootstrap import Interval, mean_interval
+from fedrag_flwr.exchange.routing import restored, rounded
 from fedrag_flwr.knowledge_graph.summaries import ExtractiveSummarizer, copied_share, longest_copy, subgraph_of
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.memory.store.graph_store import GraphStore
 from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.nodes import store_root
 from fedrag_flwr.privacy import RandomisedResponse, SurrogateMemo, load_partition
 from fedrag_flwr.privacy.normalise import normal_name
 from fedrag_flwr.privacy.randomised_response import keep_probability
-from fedrag_flwr.settings import Plain, fedrag_home
+from fedrag_flwr.records import EvidenceRequest, EvidenceUnit, MemoryItem, OwnedRows, ShareRequest, SummaryRequest
+from fedrag_flwr.settings import Plain, Settings, fedrag_home
+from fedrag_flwr.text.segment import under_title
 from simulations.bench.frame import Bench
 from simulations.bench.kept_rows import Row
 from simulations.bench.tables import with_interval
-from simulations.fixtures.demo_home import NAMES
-from simulations.fixtures.leak_fixture import LeakFixture, Seen, Text, Vectors, seen_of, text_of
+from simulations.fixtures.demo_home import NAMES, DemoHome, titled_sentences
 
 MASKED: dict[str, Plain] = {"privacy.export": "type-masking"}
 STRONG: dict[str, Plain] = {"privacy.export": "ldp", "privacy.partition": "demo-strong", "privacy.group-size": 26}
@@ -220,3 +225,93 @@ def tables(rows: Sequence[Row]) -> dict[str, DataFrame]:
             line["best possible"] = round(100 * keep_probability(size, 1.0), 1)
         names.append(line)
     return {"membership": pd.DataFrame(areas), "recall": pd.DataFrame(found), "names": pd.DataFrame(names)}
+
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A document as an attacker has it: its sentences, and their vectors under its title, shape (n, dimension)."""
+
+    name: str
+    sentences: tuple[str, ...]
+    vectors: Vectors
+    held: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a member sees of one device: texts by channel, vectors, and the replies to each sentence of a document."""
+
+    memories: tuple[MemoryItem, ...]  # of the shared memories, this device's
+    # what the server reads, and what members download in a byte a value, shape (n, dimension)
+    summary_texts: tuple[str, ...]
+    summary_vectors: Vectors
+    # evidence, by document and then by the sentence whose vector was sent
+    replies: Mapping[str, Sequence[Sequence[EvidenceUnit]]]
+
+    def texts(self) -> dict[str, list[str]]:
+        """All texts by channel."""
+        return {
+            "memories": [" | ".join((item.question, item.answer, *item.anchors)) for item in self.memories],
+            "summaries": list(self.summary_texts),
+            "evidence": [text_of(unit) for asked in self.replies.values() for given in asked for unit in given],
+        }
+
+
+class LeakFixture(DemoHome):
+    """Devices that hold every second document; what is released is released from a copy of the stores."""
+
+    def prepare(self, models: Models) -> None:
+        """Write the folders and build the devices, where that was not done yet."""
+        self.lay_out()
+        for name in self.names:
+            with self._open(name, self.stores, {}, models) as device:
+                device.build(graph=True)
+
+    def texts(self, name: str, encoder: Encoder) -> list[Text]:
+        """The documents of a demo device, of which every second is held."""
+        found = []
+        for number, path in enumerate(self.documents(name)):
+            title, sentences = titled_sentences(path)
+            vectors = encoder.encode([under_title(title, sentence) for sentence in sentences])
+            found.append(Text(path.stem, tuple(sentences), vectors, number % self.step == 0))
+        return found
+
+    @contextmanager
+    def opened(self, changes: Mapping[str, Plain], models: Models) -> Iterator[list[EdgeDevice]]:
+        """The devices under changed settings, over copies of their stores."""
+        with self.copied() as home, ExitStack() as stack:
+            yield [stack.enter_context(self._open(name, home, changes, models)) for name in self.names]
+
+    def _open(self, name: str, home: Path, changes: Mapping[str, Plain], models: Models) -> EdgeDevice:
+        """A device whose store lies in this home; memories are made by rules, and no name is public."""
+        fixed: dict[str, Plain] = {"home": str(home), "data.root": str(self.folders)}
+        fixed |= {"memory.tokens-per-kilotoken": 0, "privacy.public-names": ""}
+        settings = Settings.from_config({**fixed, **changes})
+        return EdgeDevice(name, self.folders / name, store_root(settings, name), settings, models)
+
+
+def text_of(unit: EvidenceUnit) -> str:
+    """A sentence of evidence under its title."""
+    return under_title(unit.title, unit.text)
+
+
+def seen_of(device: EdgeDevice, texts: Sequence[Text]) -> Seen:
+    """What a member gets who takes all memories and summaries, and asks with the vector of every sentence."""
+    items = device.giving.memories(ShareRequest("memories", 0)).items if device.settings.fedrag.has("memories") else ()
+    summaries = device.giving.summaries(SummaryRequest("", (), "download")).summaries
+    told = rounded((OwnedRows(device.name, len(summaries)),), np.stack([one.vector for one in summaries]))
+    budget = device.settings.inference.remote_units
+    replies = {}
+    for text in texts:
+        asked = [EvidenceRequest(f"{row}", vector, (), budget) for row, vector in enumerate(text.vectors)]
+        given = device.giving.evidence(asked, "nearest").evidence
+        replies[text.name] = [one.units for one in given]
+    return Seen(
+        items,
+        tuple(one.text for one in summaries if one.text),
+        np.stack([one.vector for one in restored(told)]),
+        replies,
+    )

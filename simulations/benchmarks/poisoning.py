@@ -9,28 +9,48 @@ federation through the in-process grid, from a copy of the same stores.
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from unittest import mock
 
 import numpy as np
 import typer
+from flwr.app import Message, RecordDict
 from pandas import DataFrame
 
+from fedrag_flwr import wire
+from fedrag_flwr.demo import CORPUS
+from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.metrics import accuracy, judge
-from fedrag_flwr.loaded_models import load_models
+from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.memory.fusion.merge import FusionRules
-from fedrag_flwr.records import Answer, Question
+from fedrag_flwr.memory.quorum import Quorum, Top
+from fedrag_flwr.records import (
+    Answer,
+    Delta,
+    Evidence,
+    EvidenceBatch,
+    EvidenceUnit,
+    Match,
+    MemoryItem,
+    Question,
+    SubgraphSummary,
+    SummaryBatch,
+    Vector,
+)
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
+from fedrag_flwr.text.asking import item_anchors
+from fedrag_flwr.text.base import QuestionAnalysis
 from server_app.run import questions_of
 from simulations.bench.frame import Bench
 from simulations.bench.kept_rows import Row
 from simulations.bench.plan import named
-from simulations.fixtures.demo_home import DemoHome
-from simulations.fixtures.liar import LIAR, Channel, Credulous, Liar, Lie, lies_about
+from simulations.fixtures.demo_home import DemoHome, titled_sentences
 from simulations.fixtures.simulated import simulated
 from strategies import FedRag, ServerTools
 
@@ -148,3 +168,118 @@ def table(rows: Sequence[Row]) -> DataFrame:
     counts = {f"unanswerable: {what}": found[f"unanswerable {what}"] for what in ("liar's", "declined")}
     counts |= {f"liar's, from {path}": found[f"liar's from {path}"] for path in ("memory", "evidence")}
     return found[["case"]].assign(**shares).round(1).assign(**counts)
+
+
+LIAR = "liar"
+WORDINGS = ("{}", "So, {}", "Tell me: {}", "{} Please answer.", "Well, {}")
+Channel = Literal["memories", "summaries", "evidence"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lie:
+    """A question with a false answer, and sentences, each under a title, that tell it."""
+
+    question: GoldQuestion
+    analysis: QuestionAnalysis
+    vector: Vector
+    answer: str
+    sentences: tuple[tuple[str, str], ...]
+
+    def memories(self) -> list[MemoryItem]:
+        """Near copies of the question with the false answer; anchors and vector are the question's own."""
+        kind = self.analysis.answer_type
+        anchors = item_anchors(self.analysis, kind)
+        return [
+            MemoryItem(_id(text), text, self.answer, "single", kind, (_id("edge", text),), anchors, self.vector, LIAR)
+            for text in (wording.format(self.question.text) for wording in WORDINGS)
+        ]
+
+    def summary(self) -> SubgraphSummary:
+        """A summary that lies exactly on the question."""
+        return SubgraphSummary(_id("summary", self.question.text), self.question.text, self.vector, LIAR)
+
+    def evidence(self, most: int) -> Evidence:
+        """At most so many false sentences."""
+        told = self.sentences[:most]
+        units = tuple(EvidenceUnit(_id(title, text), text, LIAR, 1.0, title) for title, text in told)
+        return Evidence(self.question.question_id, units)
+
+
+def lies_about(questions: Sequence[GoldQuestion], models: Models, rng: np.random.Generator) -> list[Lie]:
+    """A lie for each question, whose false answer is another question's of the same type; yes and no change places."""
+    texts = [question.text for question in questions]
+    analyses = models.pipeline.questions(texts)
+    types = [analysis.answer_type for analysis in analyses]
+    lies = []
+    for question, analysis, vector in zip(questions, analyses, models.encoder.encode(texts), strict=True):
+        others = {one.answer for one, kind in zip(questions, types, strict=True) if kind == analysis.answer_type}
+        others = others - {question.answer, ""} or {one.answer for one in questions} - {question.answer, ""}
+        false = sorted(others)[int(rng.integers(len(others)))]
+        if question.answer.casefold() in ("yes", "no"):
+            false = "no" if question.answer.casefold() == "yes" else "yes"
+        lies.append(Lie(question, analysis, vector, false, tuple(_sentences(question, false))))
+    return lies
+
+
+def _sentences(question: GoldQuestion, false: str) -> list[tuple[str, str]]:
+    """The true sentences with the answer exchanged, under their titles, then the question as a statement."""
+    told: list[tuple[str, str]] = []
+    title = ""
+    for name in question.documents:
+        [path] = CORPUS.glob(f"*/{name}.md")
+        title, sentences = titled_sentences(path)
+        for sentence in sentences:
+            for true in (question.answer, *question.aliases):
+                if re.search(rf"\b{re.escape(true)}\b", sentence):
+                    told.append((title, sentence.replace(true, false)))
+                    break
+    stem = question.text.rstrip("?")
+    return [*told[:2], (title, f"{stem}: {false}."), (title, f"{stem}? The answer is {false}.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Liar:
+    """Changes one device's replies on their way to the server."""
+
+    lies: Mapping[str, Lie]  # by question
+    channels: frozenset[Channel]  # where it lies
+    node: int  # its node
+    most: int  # sentences that may come back for one question
+    run: str = "1"  # the run's id
+
+    def tamper(self, reply: Message) -> Message:
+        """The reply as the server gets it."""
+        if reply.metadata.src_node_id == self.node and not reply.has_error():
+            reply.content = self._lied(reply.metadata.message_type, reply.content)
+        return reply
+
+    def _lied(self, phase: str, sent: RecordDict) -> RecordDict:
+        if phase == "query.share" and "memories" in self.channels:
+            delta = wire.decode(sent, Delta, run=self.run)
+            false = tuple(item for lie in self.lies.values() for item in lie.memories())
+            return wire.encode(replace(delta, items=(*delta.items, *false)), run=self.run)
+        if phase == "query.summaries" and "summaries" in self.channels:
+            batch = wire.decode(sent, SummaryBatch, run=self.run)
+            claims = tuple(lie.summary() for lie in self.lies.values())
+            return wire.encode(replace(batch, summaries=(*batch.summaries, *claims)), run=self.run)
+        if phase == "query.retrieve" and "evidence" in self.channels:
+            given = wire.decode(sent, EvidenceBatch, run=self.run)
+            told = tuple(self.lies[one.question_id].evidence(self.most) for one in given.evidence)
+            return wire.encode(replace(given, evidence=told), run=self.run)
+        return sent
+
+
+class Credulous(Quorum):
+    """Believes the best memory that knows, whoever tells it and however many contradict it."""
+
+    def heard(self, top: Top, least_score: float, places: int) -> list[Match]:
+        """The best memories that are near enough, all of one device if need be."""
+        return [match for match in top(places) if match.score >= least_score]
+
+    def agreed(self, matches: Sequence[Match]) -> Match | None:
+        """The first."""
+        return matches[0] if matches else None
+
+
+def _id(*parts: str) -> str:
+    return hashlib.sha256("\x00".join(parts).encode()).hexdigest()[:32]

@@ -14,9 +14,8 @@ import pytest
 from fedrag_flwr.records import Answer
 from simulations.benchmarks.overlay import FEW, STEP, TOPICS, Knowledge, grown, growth, holdings, so_far
 from simulations.benchmarks.routing import option_chosen
-from simulations.benchmarks.walks import marked, summed
+from simulations.benchmarks.walks import PEERS, marked, read_peers, summed
 from simulations.corpora.domain_data import DomainQuestion
-from simulations.corpora.overlay_peers_data import PEERS, read_peers
 
 
 @pytest.mark.parametrize(("power", "log_power"), [(0.5, 0.0), (1.0, 0.0), (0.0, 1.0)])
