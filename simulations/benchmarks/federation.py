@@ -3,7 +3,8 @@
 All systems answer the same questions over the same devices, in turn: first where each home holds what its questions
 need, then where documents are dealt at random. `--sets` names multi-hop files of the data folder, or `guides` and
 `demo`: documents of five departments, each question asked at home and elsewhere. `answers.csv` has a line of each
-question and system. The two settings may run side by side, as two commands with `--setting` and `--out`.
+question and system. The two settings may run side by side, as two commands with `--setting` and `--out`. With several
+numbers of devices, ``scaling.csv`` and charts say what grows with them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from pandas import DataFrame, concat
 
 from fedrag_flwr.cli.console import out
 from fedrag_flwr.demo import QUESTIONS
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.evaluation.measures import size
 from simulations.bench.frame import Bench
 from simulations.bench.outcome import accuracy_of, answer_frame, difference_of, groups, prepared_frame, write_outcome
 from simulations.bench.plan import DEPARTMENTS, BenchPlan, Setting, named
@@ -39,7 +42,7 @@ TABLE = {
 SETS = "hotpotqa,2wikimultihopqa,musique"
 REFERENCES = {"local": "plain", "federated": "local-rag"}
 QUICK = {"setting": "federated", "sets": "hotpotqa", "systems": "local-rag,fedrag"}
-QUICK_QUESTIONS, QUICK_DEVICES = 2, 2
+QUICK_QUESTIONS, QUICK_DEVICES = 2, "2"
 
 
 def run(
@@ -47,7 +50,7 @@ def run(
     systems: Annotated[str, typer.Option(help="Names separated by commas; `list` names all. Else the table's.")] = "",
     sets: Annotated[str, typer.Option(help="Files of the data folder without their ending, or paths.")] = "",
     setting: Annotated[str, typer.Option(help="local or federated; both without it.")] = "",
-    devices: Annotated[int, typer.Option(help="Number of devices.")] = 5,
+    devices: Annotated[str, typer.Option(help="Number of devices; several, separated by commas, show growth.")] = "5",
     questions: Annotated[int, typer.Option(help="Questions of each set.")] = 40,
     seed: Annotated[int, typer.Option(help="Fixes the dealing of documents.")] = 7,
     split: Annotated[str, typer.Option(help="dev to report, train to choose settings.")] = "dev",
@@ -58,18 +61,26 @@ def run(
         return
     if bench.quick:
         setting, sets, systems = setting or QUICK["setting"], sets or QUICK["sets"], systems or QUICK["systems"]
-        questions, devices = min(questions, QUICK_QUESTIONS), min(devices, QUICK_DEVICES)
+        questions, devices = min(questions, QUICK_QUESTIONS), QUICK_DEVICES if devices == "5" else devices
     settings = named(setting or ",".join(TABLE), get_args(Setting), "setting")
     chosen = {one: named(systems, SYSTEMS) if systems else TABLE[one] for one in settings}
-    fixed = {"devices": devices, "questions": questions, "seed": seed, "changes": bench.changes, "split": split}
+    if not all(one.strip().isdecimal() for one in devices.split(",")):
+        raise SettingError(f"'{devices}' are no numbers", where="--devices", fix="separate numbers by commas")
+    fixed = {"questions": questions, "seed": seed, "changes": bench.changes, "split": split}
     plans = [
-        BenchPlan(file_of(bench, name.strip()), names, cast("Setting", one), **fixed)  # type: ignore[arg-type]
+        BenchPlan(file_of(bench, name.strip()), names, cast("Setting", one), int(count), **fixed)  # type: ignore[arg-type]
         for one, names in chosen.items()
         for name in (sets or SETS).split(",")
+        for count in devices.split(",")
     ]
     for plan in plans:
         refuse_clashes(plan.systems, plan.base(), plan.changes)
-    run_plans(bench, plans)
+    answers, prepared = run_plans(bench, plans)
+    if "," in devices:
+        points = points_of(answers, prepared)
+        bench.table("scaling", points, "By devices; what has no other unit is the mean of a question")
+        for name, column, told in (("right", "ACC", "ACC, per cent"), ("messages", "messages", "messages a question")):
+            bench.chart(name, points.pivot(index="devices", columns="system", values=column), "devices", told)
 
 
 def run_plans(bench: Bench, plans: list[BenchPlan]) -> tuple[DataFrame, DataFrame]:
@@ -148,6 +159,32 @@ def cost_table(answers: DataFrame) -> DataFrame:
     """Mean costs of a question."""
     columns = ["seconds", "calls", "tokens in", "tokens out", "messages", "bytes", "server s"]
     return answers.groupby(["setting", "system"], sort=False)[columns].mean().round(2).reset_index()
+
+
+def points_of(answers: DataFrame, prepared: DataFrame) -> DataFrame:
+    """A line for each system and number of devices."""
+    points = []
+    for (system, count), own in groups(answers, "system", "devices"):
+        right = accuracy_of(own.assign(home=""))  # each question counts once, however few its device has
+        shared = prepared[(prepared["system"] == system) & (prepared["devices"] == int(count))]
+        if shared.empty:  # an oracle prepares nothing
+            continue
+        points.append(
+            {
+                "system": system,
+                "devices": int(count),
+                "questions": len(own),
+                "ACC": round(right.value, 1),
+                "ACC 95 %": f"{right.low:.0f} to {right.high:.0f}",
+                "seconds": round(own["seconds"].mean(), 2),
+                "messages": round(own["messages"].mean(), 1),
+                "sent": size(own["bytes"].mean()),
+                "server ms": round(1000 * own["server s"].mean(), 1),
+                **{f"{way} before": size(shared[f"bytes {way}"].sum()) for way in ("up", "down")},
+                "server s before": shared["server s"].sum(),
+            }
+        )
+    return DataFrame(points).sort_values(["system", "devices"], kind="stable")
 
 
 def file_of(bench: Bench, name: str) -> Path:

@@ -25,18 +25,19 @@ from fedrag_flwr.overlay.topic_sums import Floats, Values, first_centroids, move
 from fedrag_flwr.records import WalkKind
 from simulations.bench.frame import Bench
 from simulations.bench.plan import named
-from simulations.overlay.mmlu import (
+from simulations.overlay.simulator import (
     EPSILON,
     FANOUT,
     GOSSIP_ROUNDS,
     MEANS,
     QUESTIONS,
     THRESHOLD,
+    Faults,
     MmluPeers,
+    Simulator,
     SubjectKnowledge,
     ask_all,
 )
-from simulations.overlay.simulator import Faults, Simulator
 
 SIZES, FEW_SIZES = (20, 40, 60, 80, 100), (20, 60, 100)
 KINDS: tuple[WalkKind, ...] = ("topic", "sketch", "random", "flooding")

@@ -35,8 +35,7 @@ from simulations.bench.systems import (
     order_of,
     refuse_clashes,
 )
-from simulations.benchmarks.federation import TABLE, accuracy_table, cost_table, over_all_table, path_table
-from simulations.benchmarks.scaling import points_of
+from simulations.benchmarks.federation import TABLE, accuracy_table, cost_table, over_all_table, path_table, points_of
 from strategies import STRATEGIES
 from tests.simulations.tiny_data import write_data
 
