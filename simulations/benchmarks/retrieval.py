@@ -89,7 +89,7 @@ def run(
 
 def _rank_pool(bench: Bench, pool: Pool, own: bool) -> None:
     """HippoRAG's pool, by every retriever and by rerankers over some of them."""
-    supporting = [question.gold for question in pool.questions]
+    supporting = [question.documents for question in pool.questions]
     made = retrievers(pool, question_vectors(pool), own)
     runs = {name: rank_all(one, pool) for name, one in made.items()}
     runs |= {name: _reranked(pool, made, sources) for name, sources in RERANKERS.items()}
@@ -156,7 +156,9 @@ def _reranked(pool: Pool, made: Mapping[str, Retriever], sources: tuple[str, ...
     """A learned reranker over some sources, out of fold; timed is one that was fitted on all questions."""
     features, settings = ControllerFeatures(sources), FittingSettings()
     brought = [
-        LabelledRankings(tuple(made[name].rank(question.text, DEEPEST) for name in sources), frozenset(question.gold))
+        LabelledRankings(
+            tuple(made[name].rank(question.text, DEEPEST) for name in sources), frozenset(question.documents)
+        )
         for question in pool.questions
     ]
     found = out_of_fold(features, brought, settings, np.random.default_rng(SEED))

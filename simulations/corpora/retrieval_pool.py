@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fedrag_flwr.errors import SourceError, StoreCorruptError, StoreMismatchError
+from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.records import Document, EvidenceTuple, Passage
 from fedrag_flwr.retrieval import QuestionVectors, TokenTable, searchable_text
@@ -21,26 +22,17 @@ _BLOCK = 1_024  # passages whose tuples are kept together
 
 
 @dataclass(frozen=True, slots=True)
-class PoolQuestion:
-    """A question and the ids of the passages that it needs."""
-
-    id: str
-    text: str
-    gold: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Pool:
     """Passages, their tuples and questions."""
 
     passages: tuple[Passage, ...]
     tuples: tuple[EvidenceTuple, ...]
-    questions: tuple[PoolQuestion, ...]
+    questions: tuple[GoldQuestion, ...]
 
     def first(self, questions: int) -> Pool:
         """The first questions over their own passages and the pool's first 30."""
         asked = self.questions[:questions]
-        needed = {name for one in asked for name in one.gold} | {one.id for one in self.passages[:30]}
+        needed = {name for one in asked for name in one.documents} | {one.id for one in self.passages[:30]}
         return Pool(
             tuple(one for one in self.passages if one.id in needed),
             tuple(one for one in self.tuples if one.passage_id in needed),
@@ -68,15 +60,11 @@ def hipporag_pool(data: Path) -> Pool:
         if len(parts) == 3  # the extractor gave a few lists of another length
     )
     place = {(passage.title, passage.text): passage.id for passage in passages}
-    questions = tuple(
-        PoolQuestion(
-            row["id"],
-            row["question"],
-            tuple(place[p["title"], p["paragraph_text"]] for p in row["paragraphs"] if p["is_supporting"]),
-        )
-        for row in json.loads(gzip.decompress((folder / "musique_train.json.gz").read_bytes()))
-    )
-    return Pool(passages, tuples, questions)
+    questions = []
+    for row in json.loads(gzip.decompress((folder / "musique_train.json.gz").read_bytes())):
+        gold = tuple(place[p["title"], p["paragraph_text"]] for p in row["paragraphs"] if p["is_supporting"])
+        questions.append(GoldQuestion(row["id"], row["question"], "", documents=gold))
+    return Pool(passages, tuples, tuple(questions))
 
 
 def question_vectors(pool: Pool) -> QuestionVectors:

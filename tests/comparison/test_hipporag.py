@@ -36,7 +36,7 @@ def found(pool: Pool) -> dict[str, dict[str, float]]:
     vectors = encoded([searchable_text(passage) for passage in pool.passages], "passages")
     walking = walk(pool, pool.tuples, DenseRetriever([p.id for p in pool.passages], vectors, questions), questions)
     covered = CoverageRetriever(walking, token_table(pool.passages, questions), questions)
-    supporting = [question.gold for question in pool.questions]
+    supporting = [question.documents for question in pool.questions]
     ranked = {"walk": rank_all(walking, pool), "coverage": rank_all(covered, pool)}
     means = {name: recalls(one.orders, supporting, (5, 10)).mean() for name, one in ranked.items()}
     return {name: {measure: float(own[measure]) for measure in THEIRS} for name, own in means.items()}
