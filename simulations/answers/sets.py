@@ -67,11 +67,6 @@ class AnswerSet:
             documents[device] = [*gold, *(one for one in own if one not in gold)][: len(gold) + beside]
         return replace(self, documents=documents, questions=asked)
 
-    def write(self, root: Path) -> None:
-        """Write a folder of documents for each device."""
-        for device, documents in self.documents.items():
-            write_documents(root / device, documents)
-
 
 def departments(name: str, data: Path, split: str) -> Partition:
     """A set whose documents lie at five departments, each question asked at home and, a second time, elsewhere.
@@ -200,7 +195,7 @@ def open_set(asked: AnswerSet, settings: Settings, progress: Progress = silent, 
     told = "".join(f"{one.id}={one.digest};" for one in documents)
     built = f"{SCHEMA_VERSION}{settings.hypergraph}{settings.memory.tokens_per_kilotoken}{settings.models.encoder}"
     root = fedrag_home(settings.home) / "answers" / f"{asked.name}-{_draw(told + built)[:8]}"
-    whole.write(root / "documents")
+    write_documents(root / "documents" / EVERYTHING, documents)
     models = load_models(settings.models, fedrag_home(settings.home))
     device = EdgeDevice(EVERYTHING, root / "documents" / EVERYTHING, root / "store", settings, models)
     try:

@@ -52,15 +52,10 @@ class BenchPlan:
         return self.data.parent.name if self.data.name == "questions.jsonl" else self.data.name.partition(".")[0]
 
     @property
-    def hash(self) -> str:
-        """The start of the SHA-256 of the file."""
-        return hashlib.sha256(self.data.read_bytes()).hexdigest()[:12]
-
-    @property
     def told(self) -> dict[str, Plain]:
         """What decides the answers to all questions, beside the settings."""
         return {
-            "data": self.hash,
+            "data": hashlib.sha256(self.data.read_bytes()).hexdigest()[:12],
             "setting": self.setting,
             "devices": self.devices,
             "questions": self.questions,

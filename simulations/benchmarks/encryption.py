@@ -36,7 +36,7 @@ from simulations.bench.frame import Bench
 from simulations.bench.kept_rows import Row
 from simulations.bench.measure import memory_mb, seconds_of
 from simulations.corpora.sentences import DATASETS, encoded, pooled_documents, sentences_of
-from simulations.fixtures.forged_ciphertexts import FORGERIES, attack, forge, targets
+from simulations.fixtures.forged_ciphertexts import FORGERIES, attack, targets
 from simulations.fixtures.simulated import simulated
 from strategies import ServerTools, SummaryRouting, make_strategy
 
@@ -214,7 +214,7 @@ def forgeries(cases: int) -> Row:
         for case in range(cases):
             rng = np.random.default_rng([0, case])
             place, kind = list(places)[case % len(places)], list(FORGERIES)[case // len(places) % len(FORGERIES)]
-            became[attack(places[place], forge(kind, places[place].good, rng))] += 1
+            became[attack(places[place], FORGERIES[kind](places[place].good, rng))] += 1
             peak = max(peak, *(memory_mb("VmHWM", worker.pid) for worker in (sandbox.worker, scorer.worker)))
         honest = sum(attack(target, target.good) == "taken" for target in places.values())
         scorer.close()

@@ -15,7 +15,6 @@ import numpy as np
 
 from fedrag_flwr.records import Document
 from fedrag_flwr.sources.base import make_document
-from fedrag_flwr.sources.partition import write_documents
 from simulations.corpora.sentences import json_lines
 
 TRAIN_SHARE = 0.4
@@ -48,11 +47,6 @@ class Domains:
 
     documents: Mapping[str, tuple[Document, ...]]
     questions: tuple[DomainQuestion, ...]
-
-    def write(self, root: Path) -> None:
-        """Write one folder of documents a device."""
-        for device, documents in self.documents.items():
-            write_documents(root / device, documents)
 
     def dealt(self, split: str, home: int, foreign: int, seed: int) -> dict[str, list[DomainQuestion]]:
         """By device, questions asked there: so many of its own domain and so many of each other (DGRAG 4.2)."""

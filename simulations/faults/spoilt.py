@@ -44,6 +44,7 @@ from simulations.faults.small_federation import (
 )
 from simulations.faults.tally import Tally
 from simulations.fixtures.kept_devices import OpenHost
+from simulations.fixtures.simulated import simulated
 from strategies.transport import Transport
 
 NODE = 100
@@ -154,7 +155,7 @@ def whole_runs(root: Path, count: int, rng: np.random.Generator, runs: int) -> T
         return reply
 
     def end(settings: Settings) -> str:
-        federation.ask(settings, federation.grid(settings, tamper), retries=0)
+        federation.ask(settings, simulated(settings, tamper=tamper), retries=0)
         return ""
 
     for changes in RUNS[:runs]:

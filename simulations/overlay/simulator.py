@@ -179,13 +179,6 @@ class MmluPeers:
         subject = self.subject
         return np.stack([self.topics.counts(self.known[subject == one]) for one in range(len(self.subjects))])
 
-    def deal(self, peers: int, rng: np.random.Generator) -> dict[int, list[int]]:
-        """Deal each subject to a peer that is drawn."""
-        dealt: dict[int, list[int]] = {}
-        for subject in range(len(self.subjects)):
-            dealt.setdefault(int(rng.integers(peers)), []).append(subject)
-        return dealt
-
     def told(
         self,
         overlay: Overlay,
@@ -216,7 +209,9 @@ class MmluPeers:
         """A network over this knowledge; the same seed gives the same network and holdings to all kinds of walk."""
         rng = np.random.default_rng([seed, peers, connectivity])
         overlay = make_overlay(peers, connectivity, rng)
-        dealt = self.deal(peers, rng)
+        dealt: dict[int, list[int]] = {}  # each subject lies with a peer that is drawn
+        for subject in range(len(self.subjects)):
+            dealt.setdefault(int(rng.integers(peers)), []).append(subject)
         faults = faults or Faults()
         told = self.told(overlay, dealt, epsilon, rng, faults.liars) if kind == "sketch" else ()
         return Simulator(
