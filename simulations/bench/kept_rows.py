@@ -30,7 +30,7 @@ class KeptRows(dict[str, Any]):
         super().__init__()
         self.path, self._made_by, others = path, made_by, 0
         for line in map(json.loads, _cut_torn(path)):
-            if line.get("made_by") == made_by:
+            if line.get("made_by") == made_by and "key" in line:  # older rows have none
                 self[line["key"]] = line["row"]
             else:
                 others += 1

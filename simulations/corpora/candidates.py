@@ -103,7 +103,7 @@ def ranked_questions(
     What was encoded and parsed before is read: the first stages' rankings and the tuples.
     """
     made_by = f"{ParseExtractor.id} {RULES_VERSION} {DEFAULT_ENCODER}"
-    kept = KeptRows(fedrag_home() / "benchmarks" / "candidates" / f"{DATASETS[dataset]}-{split}.jsonl", made_by)
+    kept = KeptRows(fedrag_home() / "benchmarks" / "ranked" / f"{DATASETS[dataset]}-{split}.jsonl", made_by)
     found = []
     for number, row in enumerate(rows_of(data / f"{DATASETS[dataset]}.jsonl.gz", split, limit), 1):
         told = json.dumps([(one["title"], one["text"]) for one in row["paragraphs"]])
