@@ -149,12 +149,17 @@ def groups(frame: DataFrame, *keys: str) -> Iterator[tuple[tuple[str, ...], Data
 
 def accuracy_of(answers: DataFrame) -> Interval:
     """ACC in per cent with its 95 % interval: the mean over devices, questions drawn anew within each."""
-    return mean_interval(100 * answers["right"], rng=np.random.default_rng(_SEED), groups=list(answers["home"]))
+    return _percent(mean_interval(answers["right"], rng=np.random.default_rng(_SEED), groups=list(answers["home"])))
 
 
 def difference_of(answers: DataFrame, reference: DataFrame) -> Interval:
     """How many points of ACC a system is above another over the same questions, with the paired 95 % interval."""
     keys = ["set", "devices", "id"]
     both = answers.merge(reference[[*keys, "right"]], on=keys, suffixes=("", " there"))
-    pairs, rng = (100 * both["right"], 100 * both["right there"]), np.random.default_rng(_SEED)
-    return paired_difference(*pairs, rng=rng, groups=list(both["home"]))
+    rng, homes = np.random.default_rng(_SEED), list(both["home"])
+    return _percent(paired_difference(both["right"], both["right there"], rng=rng, groups=homes))
+
+
+def _percent(found: Interval) -> Interval:
+    """Scaled afterwards, for of zeros and ones the bounds are wider than the bootstrap's."""
+    return Interval(100 * found.value, 100 * found.low, 100 * found.high)

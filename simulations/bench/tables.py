@@ -52,7 +52,10 @@ def with_interval(found: Interval, sign: str = "", times: float = 1.0, digits: i
 
 
 def difference(first: ArrayLike, second: ArrayLike, seed: int, times: float = 1.0) -> str:
-    """How much higher the mean of the first is over the same questions, with its paired-bootstrap interval."""
+    """How much higher the mean of the first is over the same questions, with its paired-bootstrap interval.
+
+    `times` 100 tells shares in per cent; values that are scaled before would lose the wider bounds of zeros and ones.
+    """
     return with_interval(paired_difference(first, second, rng=np.random.default_rng(seed)), "+", times)
 
 
@@ -85,6 +88,6 @@ def recalls(
 
 
 def gained(first: DataFrame, second: DataFrame, measure: str, seed: int) -> str:
-    """The difference of two orders in a measure, over questions that have it."""
+    """The difference of two orders in a measure in per cent, over questions that have it."""
     known = first[measure].notna() & second[measure].notna()
-    return difference(first[measure][known].to_numpy(), second[measure][known].to_numpy(), seed)
+    return difference(first[measure][known] / 100, second[measure][known] / 100, seed, times=100)

@@ -102,6 +102,7 @@ def test_tables_count_each_question_once(asked: tuple[BenchPlan, Fixture, Rows, 
     for name, result in summary.systems.items():
         assert accuracy[name] == pytest.approx(100 * result.acc, abs=0.06)
     over_all = over_all_table(answers).set_index("system")
+    assert all(float(str(told).split(" to ")[1].rstrip(")")) > 40.0 for told in over_all["ACC"])  # of four questions
     assert over_all.loc["local-rag", "minus local-rag"] == ""
     assert over_all.loc["plain", "right"] == answers[answers["system"] == "plain"]["right"].sum()
     costs = cost_table(answers).set_index("system")
