@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.text.base import Pipeline
@@ -17,15 +18,7 @@ _RELATIONS = (
     *("smuggled", "repainted", "forged", "subtitled"),
 )
 _THINGS = (
-    "chimneys",
-    "goats",
-    "accordions",
-    "postboxes",
-    "umbrellas",
-    "lighthouses",
-    "violins",
-    "teaspoons",
-    "beehives",
+    *("chimneys", "goats", "accordions", "postboxes", "umbrellas", "lighthouses", "violins", "teaspoons", "beehives"),
 )
 _INVENTED = (
     *("Ostrel Vane", "Marrow Quill", "Tessaly Brund", "Corvin Hale", "Idris Fennel", "Sable Orrin", "Wexham Tarn"),
@@ -38,40 +31,25 @@ _OPENS = re.compile(r"\b(who|which \w+|what \w+)\s+(\w+ed|built|wrote|made|won|l
 def made_up(questions: Sequence[GoldQuestion], pipeline: Pipeline, most: int, seed: int) -> list[GoldQuestion]:
     """So many questions without an answer, a third of each kind as far as the questions allow."""
     draw = random.Random(seed)
-    kinds = [list(of(questions, pipeline, draw)) for of in (_other_name, _other_relation, _count)]
-    found: list[GoldQuestion] = []
-    for turn in range(max(map(len, kinds))):
-        found += [kind[turn] for kind in kinds if turn < len(kind)]
-    return found[:most]
-
-
-def _named(questions: Sequence[GoldQuestion], pipeline: Pipeline) -> Iterator[tuple[GoldQuestion, str]]:
-    """Answerable questions, each with a name that it says."""
-    for gold in questions:
+    answerable = [gold for gold in questions if gold.answer]
+    named: list[tuple[GoldQuestion, str]] = []  # each with the longest name that it says
+    for gold in answerable:
         names = [fact.text for fact in pipeline.question(gold.text).facts if fact.type in NAMES]
-        if gold.answer and names and not gold.must:
-            yield gold, max(names, key=len)
+        if names and not gold.must:
+            named.append((gold, max(names, key=len)))
+    opened = [(gold, found) for gold in answerable if (found := _OPENS.search(gold.text))]
+    kinds = (
+        [_made(gold, gold.text.replace(name, draw.choice(_INVENTED)), "other name") for gold, name in named],
+        [
+            _made(one, one.text[: at.start(2)] + draw.choice(_RELATIONS) + one.text[at.end(2) :], "other relation")
+            for one, at in opened
+        ],
+        [_made(gold, f"How many {draw.choice(_THINGS)} does {name} have?", "a count") for gold, name in named],
+    )
+    return [one for turn in zip_longest(*kinds) for one in turn if one is not None][:most]
 
 
-def _other_name(questions: Sequence[GoldQuestion], pipeline: Pipeline, draw: random.Random) -> Iterator[GoldQuestion]:
-    for gold, name in _named(questions, pipeline):
-        yield _without_answer(gold, gold.text.replace(name, draw.choice(_INVENTED)), "other name")
-
-
-def _other_relation(
-    questions: Sequence[GoldQuestion], pipeline: Pipeline, draw: random.Random
-) -> Iterator[GoldQuestion]:
-    for gold in questions:
-        if gold.answer and (found := _OPENS.search(gold.text)):
-            text = gold.text[: found.start(2)] + draw.choice(_RELATIONS) + gold.text[found.end(2) :]
-            yield _without_answer(gold, text, "other relation")
-
-
-def _count(questions: Sequence[GoldQuestion], pipeline: Pipeline, draw: random.Random) -> Iterator[GoldQuestion]:
-    for gold, name in _named(questions, pipeline):
-        yield _without_answer(gold, f"How many {draw.choice(_THINGS)} does {name} have?", "a count")
-
-
-def _without_answer(gold: GoldQuestion, text: str, kind: str) -> GoldQuestion:
+def _made(gold: GoldQuestion, text: str, kind: str) -> GoldQuestion:
+    """A question without an answer in place of one."""
     name = f"{gold.question_id}{MARK}{kind.replace(' ', '-')}"
     return replace(gold, question_id=name, text=text, answer="", aliases=(), kind=kind, documents=(), must=())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Literal
 
@@ -13,14 +15,12 @@ from fedrag_flwr.answering.sentences import content_words
 from fedrag_flwr.demo import CORPUS, QUESTIONS
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.evaluation.gold import GoldQuestion, read_gold
-from fedrag_flwr.evaluation.metrics import accuracy, normalise_answer
+from fedrag_flwr.evaluation import GoldQuestion, accuracy, normalise_answer, read_gold
 from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.memory.store.schema import SCHEMA_VERSION
 from fedrag_flwr.records import Document, Progress, silent
 from fedrag_flwr.settings import Settings, fedrag_home
-from fedrag_flwr.sources.benchmark import read_multihop
-from fedrag_flwr.sources.folder import FolderSource
+from fedrag_flwr.sources import FolderSource, read_multihop
 from fedrag_flwr.sources.partition import Partition, partition_documents, write_documents
 from fedrag_flwr.text.options import without_options
 from fedrag_flwr.text.pipeline import SpacyPipeline
@@ -38,21 +38,11 @@ EVERYTHING = "all"  # the device that holds all documents of a set
 
 @dataclass(frozen=True, slots=True)
 class AnswerSet:
-    """One set: documents by device, and the questions of one split.
+    """One set: documents by device, and the questions of one split."""
 
-    Parameters
-    ----------
-    name
-        The set's.
-    documents
-        By device.
-    questions
-        Each with its home.
-    """
-
-    name: str
-    documents: Mapping[str, Sequence[Document]]
-    questions: tuple[GoldQuestion, ...]
+    name: str  # the set's
+    documents: Mapping[str, Sequence[Document]]  # by device
+    questions: tuple[GoldQuestion, ...]  # each with its home
 
     def together(self) -> AnswerSet:
         """The same with all documents on one device; ids carry the device's name, so that they stay apart."""
@@ -76,11 +66,6 @@ class AnswerSet:
             gold = [one for one in own if not wanted.isdisjoint((one.id, f"{device}/{one.id}"))]
             documents[device] = [*gold, *(one for one in own if one not in gold)][: len(gold) + beside]
         return replace(self, documents=documents, questions=asked)
-
-    def write(self, root: Path) -> None:
-        """Write a folder of documents for each device."""
-        for device, documents in self.documents.items():
-            write_documents(root / device, documents)
 
 
 def departments(name: str, data: Path, split: str) -> Partition:
@@ -108,35 +93,20 @@ def departments(name: str, data: Path, split: str) -> Partition:
 def read_set(name: str, data: Path, split: str) -> AnswerSet:
     """Read a set with its `train` or `test` questions.
 
-    Raises
-    ------
-    SettingError
-        There is no such set.
-    SourceError
-        Its data is missing.
+    Raises SettingError: there is no such set. Raises SourceError: its data is missing.
     """
-    known = {**SETS, **MADE_UP}
-    if name not in known:
-        raise SettingError("is no set", where=name, fix=f"known: {', '.join(known)}")
-    return known[name](data, split)
+    if name not in known_sets():
+        raise SettingError("is no set", where=name, fix=f"known: {', '.join(known_sets())}")
+    of = SETS[name.removesuffix(_MADE_UP)](data, split)
+    if name.endswith(_MADE_UP):  # its documents with questions that nothing answers, made of its own
+        of = replace(of, questions=tuple(made_up(of.questions, SpacyPipeline(), MOST_MADE_UP, seed=SEED)))
+    return of
 
 
-def _demo(data: Path, split: str) -> AnswerSet:
-    questions = tuple(one for one in read_gold(QUESTIONS) if one.split == split)
-    return AnswerSet("demo", _folders(CORPUS), questions)
-
-
-def _guides(data: Path, split: str) -> AnswerSet:
-    questions = tuple(one for one in read_gold(data / "guides" / "questions.jsonl") if one.split == split)
-    return AnswerSet("guides", _folders(data / "guides"), questions)
-
-
-def _made_up(name: str) -> Callable[[Path, str], AnswerSet]:
-    """A set's documents with questions that nothing answers, made of its own."""
-
+def _foldered(name: str) -> Callable[[Path, str], AnswerSet]:
     def read(data: Path, split: str) -> AnswerSet:
-        of = SETS[name](data, split)
-        return replace(of, questions=tuple(made_up(of.questions, SpacyPipeline(), MOST_MADE_UP, seed=SEED)))
+        root, file = (CORPUS, QUESTIONS) if name == "demo" else (data / name, data / name / "questions.jsonl")
+        return AnswerSet(name, _folders(root), tuple(one for one in read_gold(file) if one.split == split))
 
     return read
 
@@ -171,17 +141,12 @@ def _multihop(name: str) -> Callable[[Path, str], AnswerSet]:
 
 def _domains(name: str) -> Callable[[Path, str], AnswerSet]:
     def read(data: Path, split: str) -> AnswerSet:
-        domains = read_domains(name, data)
-        own = "train" if split == "train" else "dev"
+        domains, own = read_domains(name, data), "train" if split == "train" else "dev"
         asked = _spread([one for one in domains.questions if one.split == own], TRAIN[name] if own == "train" else ROWS)
         wanted = {one.document for one in asked}
-        beside = _drawn(
-            (one.id for own in domains.documents.values() for one in own if one.id not in wanted), BESIDE[name]
-        )
-        documents = {
-            device: tuple(one for one in own if one.id in wanted or one.id in beside)
-            for device, own in domains.documents.items()
-        }
+        others = (one.id for held in domains.documents.values() for one in held if one.id not in wanted)
+        kept = wanted | set(sorted(others, key=_draw)[: BESIDE[name]])
+        documents = {device: tuple(one for one in held if one.id in kept) for device, held in domains.documents.items()}
         return AnswerSet(name, documents, tuple(map(_gold, asked)))
 
     return read
@@ -189,15 +154,11 @@ def _domains(name: str) -> Callable[[Path, str], AnswerSet]:
 
 def _spread(questions: Iterable[DomainQuestion], most: int) -> list[DomainQuestion]:
     """So many questions as a table asks, the same of each device and each kind in turn, by the draw of their ids."""
-    groups: dict[tuple[str, bool], list[DomainQuestion]] = {}
-    for one in questions:
-        groups.setdefault((one.domain, bool(one.choices)), []).append(one)
-    for group in groups.values():
-        group.sort(key=lambda one: _draw(one.id))
-    found: list[DomainQuestion] = []
-    for turn in range(max(map(len, groups.values()))):
-        found += [group[turn] for _, group in sorted(groups.items()) if turn < len(group)]
-    return found[:most]
+    groups: defaultdict[tuple[str, bool], list[DomainQuestion]] = defaultdict(list)
+    for one in sorted(questions, key=lambda one: _draw(one.id)):
+        groups[one.domain, bool(one.choices)].append(one)
+    in_turn = zip_longest(*(group for _, group in sorted(groups.items())))
+    return [one for turn in in_turn for one in turn if one is not None][:most]
 
 
 def _gold(one: DomainQuestion) -> GoldQuestion:
@@ -207,28 +168,21 @@ def _gold(one: DomainQuestion) -> GoldQuestion:
     return GoldQuestion(one.id, text, one.answer, kind=kind, documents=(one.document,), home=one.domain)
 
 
-def _drawn(ids: Iterable[str], most: int) -> set[str]:
-    return set(sorted(ids, key=_draw)[:most])
-
-
 def _draw(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()
 
 
 SETS: Mapping[str, Callable[[Path, str], AnswerSet]] = {
-    "demo": _demo,
-    "guides": _guides,
+    **{name: _foldered(name) for name in ("demo", "guides")},
     **{name: _multihop(name) for name in ("hotpotqa", "2wikimultihopqa", "musique")},
     **{name: _domains(name) for name in ("openstax", "medquad")},
 }
-MADE_UP: Mapping[str, Callable[[Path, str], AnswerSet]] = {
-    f"{name}-made-up": _made_up(name) for name in ("demo", "guides")
-}
+_MADE_UP = "-made-up"
 
 
 def known_sets() -> tuple[str, ...]:
     """The names of all sets."""
-    return *SETS, *MADE_UP
+    return *SETS, *(f"{name}{_MADE_UP}" for name in ("demo", "guides"))
 
 
 def open_set(asked: AnswerSet, settings: Settings, progress: Progress = silent, *, memories: bool = True) -> EdgeDevice:
@@ -240,12 +194,8 @@ def open_set(asked: AnswerSet, settings: Settings, progress: Progress = silent, 
     documents = whole.documents[EVERYTHING]
     told = "".join(f"{one.id}={one.digest};" for one in documents)
     built = f"{SCHEMA_VERSION}{settings.hypergraph}{settings.memory.tokens_per_kilotoken}{settings.models.encoder}"
-    root = (
-        fedrag_home(settings.home)
-        / "answers"
-        / f"{asked.name}-{hashlib.sha256((told + built).encode()).hexdigest()[:8]}"
-    )
-    whole.write(root / "documents")
+    root = fedrag_home(settings.home) / "answers" / f"{asked.name}-{_draw(told + built)[:8]}"
+    write_documents(root / "documents" / EVERYTHING, documents)
     models = load_models(settings.models, fedrag_home(settings.home))
     device = EdgeDevice(EVERYTHING, root / "documents" / EVERYTHING, root / "store", settings, models)
     try:
@@ -287,11 +237,6 @@ def is_right(gold: GoldQuestion, text: str) -> bool:
         said = f" {normalise_answer(text)} "
         return f" {right} " in said and not any(f" {one} " in said.replace(f" {right} ", " | ") for one in others)
     if len(gold.answer.split()) > LONG_GOLD:
-        return tells_gold(gold, text)
+        words = content_words(text) - content_words(gold.text)
+        return len(words) >= FEWEST and len(words & content_words(gold.answer)) >= BORNE * len(words)
     return bool(accuracy(text, [gold.answer, *gold.aliases]))
-
-
-def tells_gold(gold: GoldQuestion, text: str) -> bool:
-    """Whether an answer tells what a long gold tells, by its words that the question does not have."""
-    said = content_words(text) - content_words(gold.text)
-    return len(said) >= FEWEST and len(said & content_words(gold.answer)) >= BORNE * len(said)

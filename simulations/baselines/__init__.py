@@ -7,44 +7,41 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from fedrag_flwr.errors import SettingError
-from simulations.baselines.entities import communities, hyperedges
-from simulations.baselines.passages import ClosedBook, bm25, hybrid, long_units, pagerank, vanilla
-from simulations.baselines.reading import Baseline, Construction
-from simulations.baselines.rounds import filter_requery, iterative
+from fedrag_flwr.retrieval import ReciprocalRankFusion
+from simulations.baselines.entities import Communities, Hyperedges
+from simulations.baselines.passages import ClosedBook, LongUnits, Ranked, pagerank
+from simulations.baselines.reading import Baseline, Construction, Finder
+from simulations.baselines.rounds import FilterRequery, Steps
 from simulations.baselines.substrate import Keep, Limits, Substrate
-from simulations.baselines.summaries import summary_tree
+from simulations.baselines.summaries import SummaryTree
 
 __all__ = ["BASELINES", "Baseline", "Construction", "Keep", "Limits", "Substrate", "build_baseline"]
 
-BASELINES: Mapping[str, Callable[[Substrate], Baseline]] = {
+BASELINES: Mapping[str, Callable[[Substrate], Finder]] = {
     "closed-book": ClosedBook,
-    "vanilla": vanilla,
-    "bm25": bm25,
-    "hybrid": hybrid,
-    "iterative": iterative,
-    "summary-tree": summary_tree,
+    "vanilla": lambda one: Ranked(one, one.dense),  # retriever and reader are not trained together, as in the original
+    "bm25": lambda one: Ranked(one, one.sparse),
+    "hybrid": lambda one: Ranked(one, ReciprocalRankFusion([one.dense, one.sparse])),
+    "iterative": Steps,
+    "summary-tree": SummaryTree,
     "pagerank": pagerank,
-    "communities": communities,
-    "hyperedges": hyperedges,
-    "long-units": long_units,
-    "filter-requery": filter_requery,
+    "communities": Communities,
+    "hyperedges": Hyperedges,
+    "long-units": LongUnits,
+    "filter-requery": FilterRequery,
 }
 
 
 def build_baseline(name: str, substrate: Substrate) -> tuple[Baseline, Construction]:
     """Build a baseline over one device's documents, and tell what that took.
 
-    The cost's seconds are the clock's, with those that what was kept took when it was made.
-
-    Raises
-    ------
-    SettingError
-        There is no baseline of that name.
+    The cost's seconds are the clock's, with those that what was kept took when it was made. Raises SettingError: there
+    is no baseline of that name.
     """
     if name not in BASELINES:
         raise SettingError(f"'{name}' is not a baseline", where="baselines", fix=f"choose from {', '.join(BASELINES)}")
     start = time.perf_counter() + substrate.spared
-    baseline = BASELINES[name](substrate)
-    made = baseline.construction
+    finder = BASELINES[name](substrate)
     seconds = time.perf_counter() + substrate.spared - start
-    return baseline, replace(made, cost=replace(made.cost, seconds=seconds))
+    made = finder.construction
+    return Baseline(substrate, finder), replace(made, cost=replace(made.cost, seconds=seconds))

@@ -7,18 +7,27 @@ from collections import defaultdict
 import numpy as np
 
 from fedrag_flwr.hypergraph import PassageGraph, TupleTable
-from fedrag_flwr.records import Answer, EvidenceUnit, Question
-from fedrag_flwr.retrieval import FactTable, PassageWalkRetriever, ReciprocalRankFusion, Retriever, normalised
+from fedrag_flwr.records import EvidenceUnit
+from fedrag_flwr.retrieval import FactTable, PassageWalkRetriever, Retriever, normalised
 from fedrag_flwr.retrieval.base import within
-from simulations.baselines.reading import Construction, Meter, Reading, answer_of
+from simulations.baselines.reading import Construction, Finder, Meter
 from simulations.baselines.substrate import Substrate
 
+_UNIT_WORDS, _UNITS = 1_000, 2
 
-class Ranked:
+
+class ClosedBook(Finder):
+    """Answers from what the model knows."""
+
+    def find(self, question: str, meter: Meter) -> None:
+        """Give nothing."""
+
+
+class Ranked(Finder):
     """Gives the passages that a retriever ranks first, as many as single-stage retrieval takes."""
 
     def __init__(self, substrate: Substrate, retriever: Retriever, construction: Construction | None = None) -> None:
-        self._substrate = substrate
+        super().__init__(substrate)
         self._retriever = retriever
         self.construction = construction or Construction()
 
@@ -28,22 +37,7 @@ class Ranked:
         return self._substrate.passage_units(question, [one.passage_id for one in found])
 
 
-def vanilla(substrate: Substrate) -> Reading:
-    """The top passages by cosine; retriever and reader are not trained together, as they were in the original."""
-    return Reading(substrate, Ranked(substrate, substrate.dense))
-
-
-def bm25(substrate: Substrate) -> Reading:
-    """The top passages by the words that they share with the question."""
-    return Reading(substrate, Ranked(substrate, substrate.sparse))
-
-
-def hybrid(substrate: Substrate) -> Reading:
-    """The top passages by both rankings together, which weigh alike."""
-    return Reading(substrate, Ranked(substrate, ReciprocalRankFusion([substrate.dense, substrate.sparse])))
-
-
-def pagerank(substrate: Substrate) -> Reading:
+def pagerank(substrate: Substrate) -> Ranked:
     """The passages that walks reach from the statements and the passages nearest to the question.
 
     Weights and restart are HippoRAG 2's. Its triples come from a model, these from rules over the parse; no model
@@ -53,29 +47,20 @@ def pagerank(substrate: Substrate) -> Reading:
     tuples = normalised(substrate.tuples)
     table = TupleTable.of(tuples, [passage.id for passage in substrate.passages])
     facts = FactTable.of(tuples, table)
-    walk = PassageWalkRetriever(
-        PassageGraph(table, substrate.encode_kept(table.vertices)),
-        facts,
-        substrate.encode_kept(facts.texts),
-        substrate.dense,
-        substrate.questions,
-    )
+    graph, told = PassageGraph(table, substrate.encode_kept(table.vertices)), substrate.encode_kept(facts.texts)
+    walk = PassageWalkRetriever(graph, facts, told, substrate.dense, substrate.questions)
     counts = (f"entities={len(table.vertices)}", f"statements={len(facts.texts)}")
-    return Reading(substrate, Ranked(substrate, walk, Construction(counts=counts)))
+    return Ranked(substrate, walk, Construction(counts=counts))
 
 
-_UNIT_WORDS = 1_000
-_UNITS = 2
-
-
-class LongUnits:
+class LongUnits(Finder):
     """Retrieves the long units whose best passage is nearest, and hands on their nearest passages in reading order.
 
     A document is never parted; similar documents fill a unit up to some 1,000 words.
     """
 
     def __init__(self, substrate: Substrate) -> None:
-        self._substrate = substrate
+        super().__init__(substrate)
         self._units = grouped(substrate, _UNIT_WORDS)
         self.construction = Construction(counts=(f"units={len(self._units)}",))
 
@@ -86,11 +71,6 @@ class LongUnits:
         inside = [self._substrate.passages[row].id for unit in best for row in unit]
         nearest = sorted(self._substrate.passage_units(question, inside), key=lambda one: -one.score)
         return sorted(within(nearest, self._substrate.limits.words), key=lambda one: inside.index(one.id))
-
-
-def long_units(substrate: Substrate) -> Reading:
-    """What fits of the nearest long units."""
-    return Reading(substrate, LongUnits(substrate))
 
 
 def grouped(substrate: Substrate, most: int) -> list[list[int]]:
@@ -107,28 +87,13 @@ def grouped(substrate: Substrate, most: int) -> list[list[int]]:
     free = np.ones(len(rows), dtype=bool)
     units: list[list[int]] = []
     for first in range(len(rows)):
-        if not free[first]:
-            continue
-        unit, size, centre = [], 0, means[first]
-        taken: int | None = first
+        unit, size, taken = [], 0, first if free[first] else None
         while taken is not None:
             unit += rows[taken]
             size += int(words[taken])
             free[taken] = False
             fitting = np.flatnonzero(free & (words <= most - size))
-            taken = int(fitting[np.argmax(means[fitting] @ centre)]) if len(fitting) else None
-        units.append(unit)
+            taken = int(fitting[np.argmax(means[fitting] @ means[first])]) if len(fitting) else None
+        if unit:
+            units.append(unit)
     return units
-
-
-class ClosedBook:
-    """Answers from what the model knows."""
-
-    def __init__(self, substrate: Substrate) -> None:
-        self._substrate = substrate
-        self.construction = Construction()
-
-    def answer(self, question: Question) -> Answer:
-        """Ask the model once."""
-        meter = Meter(self._substrate)
-        return answer_of(question, meter.recite(question.text), meter.cost)

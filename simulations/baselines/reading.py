@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from fedrag_flwr.answering.read import Draft
 from fedrag_flwr.models.base import Grammar, Prompt
@@ -18,43 +18,17 @@ _MOST_SOURCES = 64
 
 @dataclass(frozen=True, slots=True)
 class Construction:
-    """What was made before the first question.
+    """What was made before the first question."""
 
-    Parameters
-    ----------
-    cost
-        Of the model's calls; `seconds` are those of all construction.
-    counts
-        How many of what, as ``what=count``.
-    """
-
-    cost: Cost = field(default_factory=Cost)
-    counts: tuple[str, ...] = ()
-
-
-class Baseline(Protocol):
-    """One way of answering, over one device's documents."""
-
-    @property
-    def construction(self) -> Construction:
-        """What was made of the documents, and what it cost."""
-        ...
-
-    def answer(self, question: Question) -> Answer:
-        """Answer a question; the cost holds every call of the model."""
-        ...
+    cost: Cost = field(default_factory=Cost)  # of the model's calls; `seconds` are those of all construction
+    counts: tuple[str, ...] = ()  # how many of what, as ``what=count``
 
 
 class Meter:
-    """What one question costs while it is answered; asks the model and counts.
+    """What one question costs while it is answered; asks the substrate's model and counts.
 
     Seconds are those of the clock since the meter was made, without loading the model and evaluating a prompt's fixed
     part, and with those that a replayed generation took when it was measured.
-
-    Parameters
-    ----------
-    substrate
-        Whose model is asked.
     """
 
     def __init__(self, substrate: Substrate) -> None:
@@ -76,15 +50,10 @@ class Meter:
         self._count(Cost(done.seconds, 1, done.tokens_in, done.tokens_out, done.cached), done.setup)
         return done.text
 
-    def read(self, question: str, units: Sequence[EvidenceUnit]) -> Draft:
-        """Let the reader answer over evidence."""
-        draft = self._substrate.reader.plain(question, units)
-        self._count(draft.cost, draft.setup)
-        return draft
-
-    def recite(self, question: str) -> Draft:
-        """Let the reader answer without evidence."""
-        draft = self._substrate.reader.recite(question)
+    def read(self, question: str, units: Sequence[EvidenceUnit] | None) -> Draft:
+        """Let the reader answer over evidence; by itself where that is None."""
+        reader = self._substrate.reader
+        draft = reader.recite(question) if units is None else reader.plain(question, units)
         self._count(draft.cost, draft.setup)
         return draft
 
@@ -93,70 +62,48 @@ class Meter:
         self._correction += cost.seconds if cost.replayed else -setup
 
 
-class Finder(Protocol):
-    """Finds evidence for questions."""
+class Finder(ABC):
+    """Finds evidence for questions.
 
-    @property
-    def construction(self) -> Construction:
-        """What was made of the documents, and what it cost."""
-        ...
-
-    def find(self, question: str, meter: Meter) -> Sequence[EvidenceUnit]:
-        """Give evidence, best first; the reader reads as much of it as the budget allows."""
-        ...
-
-
-class Reading:
-    """A baseline that finds evidence and reads it once.
-
-    Parameters
-    ----------
-    substrate
-        The device's documents and models.
-    finder
-        Finds the evidence.
-    below
-        Evidence that is no unit of the documents, and the passages that it was made of.
+    `construction` says what was made of the documents, and what it cost; `below` of which passages evidence was made
+    that is no unit of the documents.
     """
 
-    def __init__(
-        self, substrate: Substrate, finder: Finder, below: Mapping[str, tuple[str, ...]] | None = None
-    ) -> None:
-        self._substrate = substrate
-        self._finder = finder
-        self._below = below or {}
+    construction = Construction()
+    below: Mapping[str, tuple[str, ...]] = {}
 
-    @property
-    def construction(self) -> Construction:
-        """What the finder made of the documents."""
-        return self._finder.construction
+    def __init__(self, substrate: Substrate) -> None:
+        self._substrate = substrate
+
+    @abstractmethod
+    def find(self, question: str, meter: Meter) -> Sequence[EvidenceUnit] | None:
+        """Give evidence, best first; the reader reads as much of it as the budget allows. None: the model knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """One way of answering, over one device's documents: find evidence, and read it once."""
+
+    substrate: Substrate
+    finder: Finder
 
     def answer(self, question: Question) -> Answer:
-        """Find evidence, keep what the budget allows, and answer from it."""
-        meter = Meter(self._substrate)
-        units = within(self._finder.find(question.text, meter), self._substrate.limits.words)
+        """Find evidence, keep what the budget allows, and answer from it; the cost holds every call of the model."""
+        meter = Meter(self.substrate)
+        found = self.finder.find(question.text, meter)
+        units = None if found is None else within(found, self.substrate.limits.words)
         draft = meter.read(question.text, units)
-        return answer_of(question, draft, meter.cost, units, self._sources(units))
-
-    def _sources(self, units: Sequence[EvidenceUnit]) -> list[str]:
-        """Where evidence stands in the documents; a step's note stands in none."""
-        named = dict.fromkeys(name for unit in units for name in self._below.get(unit.id, (unit.id,)))
-        return [f"{self._substrate.device}/{name}" for name in named if name in self._substrate.places]
-
-
-def answer_of(
-    question: Question, draft: Draft, cost: Cost, units: Sequence[EvidenceUnit] = (), sources: Sequence[str] = ()
-) -> Answer:
-    """A draft as an answer."""
-    return Answer(
-        question_id=question.id,
-        text=draft.text,
-        path="cognizer" if draft.text else "abstained",
-        score=0.0,
-        sources=tuple(sources)[:_MOST_SOURCES],
-        cost=cost,
-        evidence=tuple(units),
-    )
+        named = dict.fromkeys(name for unit in units or () for name in self.finder.below.get(unit.id, (unit.id,)))
+        sources = [f"{self.substrate.device}/{name}" for name in named if name in self.substrate.places]
+        return Answer(
+            question_id=question.id,
+            text=draft.text,
+            path="cognizer" if draft.text else "abstained",
+            score=0.0,
+            sources=tuple(sources[:_MOST_SOURCES]),
+            cost=meter.cost,
+            evidence=tuple(units or ()),
+        )
 
 
 def evidence_words(units: Sequence[EvidenceUnit]) -> int:

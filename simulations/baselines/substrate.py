@@ -22,139 +22,85 @@ from fedrag_flwr.models.cache import GenerationCache
 from fedrag_flwr.records import Document, EvidenceTuple, EvidenceUnit, Passage, Sentence
 from fedrag_flwr.retrieval import Bm25Retriever, DenseRetriever, QuestionVectors
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.text import ParseExtractor
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text import ParseExtractor, Pipeline
 
 
 class Keep:
-    """Completions and vectors on disk, with the seconds that they took.
+    """Completions and vectors on disk, with the seconds that they took; without a folder nothing is kept."""
 
-    Parameters
-    ----------
-    folder
-        Where they lie; made if need be.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._completions = GenerationCache(folder / "completions")
-        self.spared = 0.0
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder, self.spared = folder, 0.0
+        self._completions = GenerationCache(folder / "completions") if folder else None
 
     def complete(
         self, generator: Generator, prompt: Prompt, grammar: Grammar, max_tokens: int, seed: int
     ) -> Completion:
         """The completion of a prompt by a model, as it was made the first time."""
-        key = self._completions.key(generator.id, prompt, grammar, max_tokens, 1, seed, 0.0)
-        if known := self._completions.get(key):
+        kept = self._completions
+        key = kept.key(generator.id, prompt, grammar, max_tokens, 1, seed, 0.0) if kept else ""
+        if kept and (known := kept.get(key)):
             self.spared += known[0].seconds
             return known[0]
         made = generator.complete(prompt, grammar=grammar, max_tokens=max_tokens, seed=seed)
-        self._completions.put(key, made)
+        if kept:
+            kept.put(key, made)
         return made[0]
 
     def encode(self, encoder: Encoder, texts: Sequence[str]) -> NDArray[np.float32]:
         """The vectors of texts by an encoder, shape (n, dimension)."""
-        named = hashlib.sha256(json.dumps([encoder.id, *texts]).encode()).hexdigest()
-        path = self.folder / f"{named}.npz"
+        if self.folder is None:
+            return encoder.encode(texts)
+        path = self.folder / f"{hashlib.sha256(json.dumps([encoder.id, *texts]).encode()).hexdigest()}.npz"
         if path.is_file():
             with np.load(path, allow_pickle=False) as kept:
                 self.spared += float(kept["seconds"])
                 return np.asarray(kept["vectors"], dtype=np.float32)
-        start = time.perf_counter()
+        start, file = time.perf_counter(), io.BytesIO()
         vectors = encoder.encode(texts)
-        file = io.BytesIO()
         np.savez(file, vectors=vectors, seconds=time.perf_counter() - start)
         replace_file(path, file.getvalue())
         return vectors
 
 
 Floats = NDArray[np.float32]
-_WORDS = 400  # of evidence that a baseline reads, titles included
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds that all baselines of a run share (FD-RAG C.3: one evidence budget, one answer length).
+    """Bounds that all baselines of a run share (FD-RAG C.3: one evidence budget, one answer length)."""
 
-    Parameters
-    ----------
-    passages
-        What a single stage of retrieval takes.
-    words
-        Most words of evidence in one prompt, titles included.
-    rounds
-        Most rounds of retrieval.
-    answer_tokens
-        Longest answer.
-    tokens_per_kilotoken
-        Output tokens of the model that construction may take for each 1,000 tokens of the corpus.
-    """
-
-    passages: int = 4
-    words: int = _WORDS
-    rounds: int = 3
-    answer_tokens: int = 200
+    passages: int = 4  # what a single stage of retrieval takes
+    words: int = 400  # most words of evidence in one prompt, titles included
+    rounds: int = 3  # most rounds of retrieval
+    answer_tokens: int = 200  # longest answer
+    # output tokens of the model that construction may take for each 1,000 tokens of the corpus
     tokens_per_kilotoken: int = 20
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
         """The bounds that a run's settings ask for."""
-        inference = settings.inference
-        return cls(
-            passages=inference.passages,
-            words=_WORDS,
-            answer_tokens=inference.max_answer_tokens,
-        )
+        return cls(passages=settings.inference.passages, answer_tokens=settings.inference.max_answer_tokens)
 
 
 @dataclass(frozen=True)
 class Substrate:
     """One device's documents, read and encoded once for all baselines.
 
-    Parameters
-    ----------
-    device
-        The device's name, the origin of all evidence.
-    documents
-        Where the passages come from.
-    passages
-        Length p, each with its sentences.
-    passage_vectors
-        Shape (p, dimension), unit rows.
-    sentence_vectors
-        Shape (s, dimension), unit rows; one for each sentence of the passages, in their order.
-    questions
-        Encodes questions by the encoder that made the vectors.
-    pipeline
-        Types what questions name.
-    generator
-        Gives the model; called when it is first needed.
-    limits
-        Of the run.
-    seed
-        Of whatever is drawn.
-    keep
-        Holds what construction makes, for the next time; None: it is made each time.
-
-    Raises
-    ------
-    EmptySourceError
-        There is no passage.
-    StoreMismatchError
-        There is not one vector for each passage and each sentence.
+    Raises EmptySourceError: there is no passage. Raises StoreMismatchError: there is not one vector for each passage
+    and each sentence.
     """
 
-    device: str
-    documents: tuple[Document, ...]
-    passages: tuple[Passage, ...]
-    passage_vectors: Floats
-    sentence_vectors: Floats
-    questions: QuestionVectors
-    pipeline: Pipeline
-    generator: Callable[[], Generator]
-    limits: Limits = field(default_factory=Limits)
-    seed: int = 0
-    keep: Keep | None = None
+    device: str  # the device's name, the origin of all evidence
+    documents: tuple[Document, ...]  # where the passages come from
+    passages: tuple[Passage, ...]  # length p, each with its sentences
+    passage_vectors: Floats  # shape (p, dimension), unit rows
+    sentence_vectors: Floats  # shape (s, dimension), unit rows; one for each sentence of the passages, in their order
+    questions: QuestionVectors  # encodes questions by the encoder that made the vectors
+    pipeline: Pipeline  # types what questions name
+    generator: Callable[[], Generator]  # gives the model; called when it is first needed
+    limits: Limits = field(default_factory=Limits)  # of the run
+    seed: int = 0  # of whatever is drawn
+    keep: Keep = field(default_factory=Keep)  # holds what construction makes, for the next time
 
     def __post_init__(self) -> None:
         if not self.passages:
@@ -205,21 +151,16 @@ class Substrate:
 
     def encode_kept(self, texts: Sequence[str]) -> Floats:
         """Encode what is made of the documents, shape (n, dimension)."""
-        if self.keep is not None:
-            return self.keep.encode(self.questions.encoder, texts)
-        return self.encode(texts)
+        return self.keep.encode(self.questions.encoder, texts)
 
     def complete_kept(self, prompt: Prompt, grammar: Grammar, max_tokens: int) -> Completion:
         """Let the model write what is made of the documents."""
-        if self.keep is not None:
-            return self.keep.complete(self.generator(), prompt, grammar, max_tokens, self.seed)
-        [made] = self.generator().complete(prompt, grammar=grammar, max_tokens=max_tokens, seed=self.seed)
-        return made
+        return self.keep.complete(self.generator(), prompt, grammar, max_tokens, self.seed)
 
     @property
     def spared(self) -> float:
         """Seconds that the use of what was kept has spared so far."""
-        return 0.0 if self.keep is None else self.keep.spared
+        return self.keep.spared
 
     def sentence_scores(self, query: str) -> Floats:
         """The cosine of every sentence with a query, shape (s,)."""

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedrag_flwr.hypergraph.neighbours import nearest, seed_prototypes
 from fedrag_flwr.models.base import Grammar, Prompt
 from fedrag_flwr.records import Cost, EvidenceUnit
 from fedrag_flwr.text.segment import under_title
-from simulations.baselines.reading import Construction, Meter, Reading
+from simulations.baselines.reading import Construction, Finder, Meter
 from simulations.baselines.substrate import Floats, Substrate
 
 _READ_WORDS = 150  # of a group's most central texts that the model reads
@@ -45,7 +44,9 @@ class Summarizer:
 
     def __init__(self, substrate: Substrate) -> None:
         self._substrate = substrate
-        self._left = _budget(substrate)
+        share, generator = substrate.limits.tokens_per_kilotoken, substrate.generator
+        texts = [passage.text for passage in substrate.passages] if share else []  # else the model is not loaded
+        self._left = share * sum(generator().count_tokens(text) for text in texts) // 1000
         self.cost = Cost()
         self.by_model = 0
         self.extracted = 0
@@ -64,16 +65,12 @@ class Summarizer:
         return " ".join(central(texts, vectors, _EXTRACT_WORDS))
 
     def _written(self, texts: Sequence[str], vectors: Floats) -> str:
-        prompt = summary_prompt(central(texts, vectors, _READ_WORDS))
+        notes = "\n".join(f"- {note}" for note in central(texts, vectors, _READ_WORDS))
+        prompt = Prompt(_SYSTEM, f"Notes:\n{notes}", _EXAMPLES)
         done = self._substrate.complete_kept(prompt, _ONE_LINE, min(_MOST_TOKENS, self._left))
         self._left -= done.tokens_out
         self.cost += Cost(done.seconds, 1, done.tokens_in, done.tokens_out, done.cached)
         return whole_sentences(done.text)
-
-
-def summary_prompt(notes: Sequence[str]) -> Prompt:
-    """Ask for a summary of notes."""
-    return Prompt(_SYSTEM, "Notes:\n" + "\n".join(f"- {note}" for note in notes), _EXAMPLES)
 
 
 def central(texts: Sequence[str], vectors: Floats, words: int) -> list[str]:
@@ -81,7 +78,7 @@ def central(texts: Sequence[str], vectors: Floats, words: int) -> list[str]:
     nearness = vectors @ vectors.mean(axis=0)
     chosen: list[int] = []
     left = words
-    for place in _falling(nearness):
+    for place in np.argsort(-nearness, kind="stable").tolist():
         length = len(texts[place].split())
         if chosen and length > left:
             break
@@ -95,18 +92,6 @@ def whole_sentences(text: str) -> str:
     text = text.strip()
     end = max(text.rfind(mark) for mark in (". ", "! ", "? "))
     return text if end < 0 or text.endswith((".", "!", "?")) else text[: end + 1]
-
-
-def _falling(scores: NDArray[np.float32]) -> list[int]:
-    return [int(place) for place in np.argsort(-scores, kind="stable")]
-
-
-def _budget(substrate: Substrate) -> int:
-    share = substrate.limits.tokens_per_kilotoken
-    if not share:
-        return 0  # and the model is not loaded for counting
-    generator = substrate.generator()
-    return share * sum(generator.count_tokens(passage.text) for passage in substrate.passages) // 1000
 
 
 _CHILDREN = 6  # of a node on average; RAPTOR reports 6.7
@@ -124,11 +109,11 @@ class Node:
     passages: tuple[str, ...]
 
 
-class SummaryTree:
+class SummaryTree(Finder):
     """Ranks passages and summaries of all layers together by cosine (the collapsed tree)."""
 
     def __init__(self, substrate: Substrate) -> None:
-        self._substrate = substrate
+        super().__init__(substrate)
         summarizer = Summarizer(substrate)
         rng = np.random.default_rng(substrate.seed)
         layer, vectors = _leaves(substrate), substrate.passage_vectors
@@ -137,7 +122,12 @@ class SummaryTree:
         for depth in range(1, _MOST_LAYERS + 1):
             if len(layer) <= _CHILDREN:
                 break
-            layer, vectors = _parents(substrate, summarizer, depth, layer, vectors, rng)
+            clusters = [[layer[row] for row in rows] for rows in _clusters(vectors, rng)]
+            texts = [_summary(summarizer, own) for own in clusters]
+            vectors = substrate.encode_kept(texts)
+            below = [tuple(name for node in own for name in node.passages) for own in clusters]
+            parts = enumerate(zip(texts, vectors[:, None], below, strict=True))
+            layer = [Node(f"summary-{depth}-{row}", (text,), vector, own) for row, (text, vector, own) in parts]
             nodes += layer
             all_vectors.append(vectors)
         self._summaries = {node.id: node.texts[0] for node in nodes}
@@ -159,12 +149,6 @@ class SummaryTree:
         return self._substrate.unit(name, passage.text, score, passage.title)
 
 
-def summary_tree(substrate: Substrate) -> Reading:
-    """Passages and summaries of several layers, whatever is nearest."""
-    tree = SummaryTree(substrate)
-    return Reading(substrate, tree, tree.below)
-
-
 def _leaves(substrate: Substrate) -> list[Node]:
     leaves = []
     for passage in substrate.passages:
@@ -174,31 +158,14 @@ def _leaves(substrate: Substrate) -> list[Node]:
     return leaves
 
 
-def _parents(
-    substrate: Substrate,
-    summarizer: Summarizer,
-    depth: int,
-    layer: list[Node],
-    vectors: Floats,
-    rng: np.random.Generator,
-) -> tuple[list[Node], Floats]:
-    """Summarise clusters of a layer, the largest first, so that the model's share of them covers most."""
-    seeds = seed_prototypes(vectors, -(-len(layer) // _CHILDREN), rng)
+def _clusters(vectors: Floats, rng: np.random.Generator) -> list[list[int]]:
+    """Rows by their nearest seed, the largest cluster first, so that the model's share of them covers most."""
+    seeds = seed_prototypes(vectors, -(-len(vectors) // _CHILDREN), rng)
     cluster_of = nearest(vectors, seeds, 1)[:, 0]
     clusters = [np.flatnonzero(cluster_of == cluster).tolist() for cluster in range(len(seeds))]
-    order = sorted((members for members in clusters if members), key=lambda members: (-len(members), members))
-    texts = []
-    for members in order:
-        own = [text for row in members for text in layer[row].texts]
-        texts.append(summarizer.summarize(own, np.concatenate([layer[row].text_vectors for row in members])))
-    encoded = substrate.encode_kept(texts)
-    parents = [
-        Node(
-            f"summary-{depth}-{number}",
-            (text,),
-            encoded[number : number + 1],
-            tuple(name for row in members for name in layer[row].passages),
-        )
-        for number, (members, text) in enumerate(zip(order, texts, strict=True))
-    ]
-    return parents, encoded
+    return sorted((rows for rows in clusters if rows), key=lambda rows: (-len(rows), rows))
+
+
+def _summary(summarizer: Summarizer, nodes: Sequence[Node]) -> str:
+    texts = [text for node in nodes for text in node.texts]
+    return summarizer.summarize(texts, np.concatenate([node.text_vectors for node in nodes]))

@@ -15,13 +15,14 @@ from fedrag_flwr.cli.console import JsonFlag, out, print_json, with_errors
 
 
 class _OnDemand(TyperGroup):
-    """Commands that are imported when they are named."""
+    """Benchmarks, which are imported when they are named."""
+
+    package: str = "BENCHMARKS"
+    beside: tuple[str, ...] = ("list", "fit")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all."""
-        from simulations.bench import frame
-
-        return ["list", "fit", frame.ALL, *frame.PAPERS, *frame.known(frame.BENCHMARKS)]
+        return [*self.beside, *self._papers(), *self._known()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """One by its name."""
@@ -29,31 +30,26 @@ class _OnDemand(TyperGroup):
 
         if (own := super().get_command(ctx, cmd_name)) is not None:
             return own
-        if cmd_name in (frame.ALL, *frame.PAPERS):
+        if cmd_name in self._papers():
             return _command(cmd_name, frame.paper_command(cmd_name))
-        return _known(frame.BENCHMARKS, cmd_name)
+        package = getattr(frame, self.package)
+        return _command(cmd_name, frame.command_of(package, cmd_name)) if cmd_name in self._known() else None
 
-
-class _Fits(TyperGroup):
-    """Fits that are imported when they are named."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all."""
+    def _papers(self) -> tuple[str, ...]:
         from simulations.bench import frame
 
-        return list(frame.known(frame.FITS))
+        return (frame.ALL, *frame.PAPERS) if self.beside else ()
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """One by its name."""
+    def _known(self) -> dict[str, str]:
         from simulations.bench import frame
 
-        return _known(frame.FITS, cmd_name)
+        return frame.known(getattr(frame, self.package))
 
 
-def _known(package: str, name: str) -> click.Command | None:
-    from simulations.bench import frame
+class _Fits(_OnDemand):
+    """Fits, which are imported when they are named."""
 
-    return _command(name, frame.command_of(package, name)) if name in frame.known(package) else None
+    package, beside = "FITS", ()
 
 
 def _command(name: str, function: object) -> click.Command:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,12 +27,8 @@ def compared(runs: Sequence[Path]) -> tuple[Summary, list[AnswerRow]]:
     told run by run; seed and start are the first's, seconds are of all together. Devices are told of a single run:
     those of several only have the same names.
 
-    Raises
-    ------
-    SettingError
-        No run is named, or one twice.
-    NotFoundError, StoreCorruptError
-        A folder holds no results, or broken ones.
+    Raises SettingError: no run is named, or one twice. Raises NotFoundError, StoreCorruptError: a folder holds no
+    results, or broken ones.
     """
     names = run_names(runs)
     summaries = {name: read_summary(run) for name, run in zip(names, runs, strict=True)}
@@ -56,37 +52,26 @@ def compared(runs: Sequence[Path]) -> tuple[Summary, list[AnswerRow]]:
 def run_names(runs: Sequence[Path]) -> list[str]:
     """Name each run by the shortest tail of its path that is no other's.
 
-    Raises
-    ------
-    SettingError
-        No run is named, or one twice.
+    Raises SettingError: no run is named, or one twice.
     """
     paths = [run.resolve() for run in runs]
     if not paths or len(set(paths)) != len(paths):
         raise SettingError("name each run once", where="runs", fix="give different folders")
-    return [_distinct_tail(path, [other for other in paths if other != path]) for path in paths]
-
-
-def _distinct_tail(path: Path, others: Sequence[Path]) -> str:
-    for length in range(1, len(path.parts)):
-        tail = path.parts[-length:]
-        if all(other.parts[-length:] != tail for other in others):
-            return "/".join(tail)
-    return path.as_posix()
+    names = []
+    for path in paths:
+        tails = ("/".join(path.parts[-length:]) for length in range(1, len(path.parts)))
+        others = [f"/{other.as_posix()}" for other in paths if other != path]
+        free = (tail for tail in tails if not any(other.endswith(f"/{tail}") for other in others))
+        names.append(next(free, path.as_posix()))
+    return names
 
 
 def merged(manifests: Mapping[str, Manifest]) -> Manifest:
     """The first run's manifest, with what other runs had otherwise told run by run."""
     first = next(iter(manifests.values()))
-    return replace(
-        first,
-        settings=_told({run: one.settings for run, one in manifests.items()}),
-        versions=_told({run: one.versions for run, one in manifests.items()}),
-        models=_told({run: one.models for run, one in manifests.items()}),
-        machine=_told({run: one.machine for run, one in manifests.items()}),
-        fitted=_told({run: one.fitted for run, one in manifests.items()}),
-        seconds=sum(one.seconds for one in manifests.values()),
-    )
+    parts = ("settings", "versions", "models", "machine", "fitted")
+    told: dict[str, Any] = {part: _told({run: getattr(one, part) for run, one in manifests.items()}) for part in parts}
+    return replace(first, **told, seconds=sum(one.seconds for one in manifests.values()))
 
 
 def _told(by_run: Mapping[str, Mapping[str, Value]]) -> dict[str, Value | str]:

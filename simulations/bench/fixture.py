@@ -17,14 +17,12 @@ from fedrag_flwr.errors import SourceError
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.hypergraph import Units
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.models import load_encoder
-from fedrag_flwr.models.generator import LlamaGenerator
+from fedrag_flwr.models import LlamaGenerator, load_encoder
 from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import BuildReport
 from fedrag_flwr.retrieval import QuestionVectors
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
-from fedrag_flwr.sources.benchmark import read_multihop
-from fedrag_flwr.sources.partition import Partition, partition_documents, write_partition
+from fedrag_flwr.sources import Partition, partition_documents, read_multihop, write_partition
 from simulations.answers.sets import departments
 from simulations.baselines import Keep, Limits, Substrate
 from simulations.bench.plan import DEPARTMENTS, BenchPlan
@@ -39,26 +37,13 @@ _MORE = 1.25  # times so many rows are read in the local setting, as some questi
 
 @dataclass(frozen=True, slots=True)
 class Fixture:
-    """One dataset on its devices.
+    """One dataset on its devices."""
 
-    Parameters
-    ----------
-    name
-        The dataset's.
-    settings
-        Of all systems.
-    partition
-        Documents by device, questions with homes.
-    gold
-        The questions that are asked.
-    results
-        The folder of what is found: what walks teach the devices is kept for each such folder apart.
-    """
-
-    name: str
-    settings: Settings
-    partition: Partition
-    gold: tuple[GoldQuestion, ...]
+    name: str  # the dataset's
+    settings: Settings  # of all systems
+    partition: Partition  # documents by device, questions with homes
+    gold: tuple[GoldQuestion, ...]  # the questions that are asked
+    # the folder of what is found: what walks teach the devices is kept for each such folder apart
     results: Path = Path()
     _substrates: dict[str, Substrate] = field(default_factory=dict, repr=False, compare=False)
 
@@ -139,17 +124,8 @@ def _in_order(units: Units, ids: Sequence[str]) -> NDArray[np.float32]:
 def make_fixture(plan: BenchPlan, results: Path = Path()) -> Fixture:
     """Read a plan's set, deal its documents as the setting asks, and write the devices' files.
 
-    Parameters
-    ----------
-    plan
-        What to run.
-    results
-        The folder of what is found.
-
-    Raises
-    ------
-    SourceError
-        The file holds too few such questions.
+    `plan`: what to run; `results`: the folder of what is found.
+    Raises SourceError: the file holds too few such questions.
     """
     partition = _dealt(plan)
     questions = partition.questions[: plan.questions]

@@ -15,18 +15,17 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
+from pandas import DataFrame
 
 from fedrag_flwr.cli.console import SetOption, changed, err, out, settings_from, with_errors
 from fedrag_flwr.errors import SettingError, SourceError
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.sources.benchmark import data_root
-from simulations.reporting.kept_rows import KeptRows, this_code
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from simulations.bench.kept_rows import KeptRows, this_code
+from simulations.bench.tables import line_chart, markdown
 
 T = TypeVar("T")
 
@@ -44,7 +43,7 @@ APART = {"deployment"}  # needs ports and processes of its own
 
 # What makes all tables and figures of a paper that are repeated here.
 PAPERS = {
-    "fd-rag": ("federation", "scaling", "hypergraph", "matching", "fusion", "build"),
+    "fd-rag": ("federation", "hypergraph", "matching", "fusion", "build"),
     "hkvm-rag": ("retrieval", "controller"),
     "hyfedrag": ("sources", "masking", "privacy", "caches", "encryption"),
     "dgrag": ("communities", "routing"),
@@ -54,27 +53,13 @@ PAPERS = {
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """One run of a benchmark.
+    """One run of a benchmark."""
 
-    Parameters
-    ----------
-    name
-        The benchmark's.
-    out
-        Its folder of results; a stopped run goes on there.
-    quick
-        Whether a small run is enough to see that it works.
-    changes
-        Settings that differ from the product's.
-    root
-        The folder of evaluation data; None: there is none.
-    """
-
-    name: str
-    out: Path
-    quick: bool
-    changes: Mapping[str, Plain] = field(default_factory=dict)
-    root: Path | None = None
+    name: str  # the benchmark's
+    out: Path  # its folder of results; a stopped run goes on there
+    quick: bool  # whether a small run is enough to see that it works
+    changes: Mapping[str, Plain] = field(default_factory=dict)  # settings that differ from the product's
+    root: Path | None = None  # the folder of evaluation data; None: there is none
 
     @property
     def settings(self) -> Settings:
@@ -84,10 +69,7 @@ class Bench:
     def data(self) -> Path:
         """Give the folder of evaluation data; in a quick run one in small.
 
-        Raises
-        ------
-        SourceError
-            There is none.
+        Raises SourceError: there is none.
         """
         if self.root is None or not self.root.is_dir():
             raise SourceError("there is no data", where="--data", fix="name the data folder, or set FEDRAG_DATA")
@@ -118,16 +100,12 @@ class Bench:
 
     def table(self, name: str, frame: DataFrame, caption: str = "") -> None:
         """Write a table as ``NAME.csv``, and print it as Markdown."""
-        from simulations.reporting.frames import markdown
-
         frame.to_csv(self.out / f"{name}.csv", index=False)
         told = f"{caption}\n\n{markdown(frame)}" if caption else markdown(frame)
         out.print(f"{told}\n", highlight=False, markup=False, soft_wrap=True)
 
     def chart(self, name: str, lines: DataFrame, x: str, y: str) -> None:
         """Draw each column over the frame's index as ``NAME.svg``; `x` and `y` say what the axes show."""
-        from simulations.reporting.frames import line_chart
-
         line_chart(lines, x, y, self.out / f"{name}.svg")
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from pandas import DataFrame
 
 from fedrag_flwr.evaluation.bootstrap import Interval, mean_interval, paired_difference
 from fedrag_flwr.evaluation.gold import GoldQuestion
@@ -22,9 +22,6 @@ from simulations.bench.plan import BenchPlan
 from simulations.bench.rows import Row, Rows
 from simulations.bench.run import READING
 from simulations.bench.systems import changes_of
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 MEMORIZER, COGNIZER, ORACLE = "fd-rag-memorizer", "fd-rag-cognizer", "oracle-router"
 _SEED = 0  # of the bootstrap
@@ -62,8 +59,6 @@ def oracle(gold: Sequence[GoldQuestion], memory: Sequence[Answer], model: Sequen
 
 def answer_frame(plan: BenchPlan, fixture: Fixture, rows: Rows) -> DataFrame:
     """A line for each question and system, without any text: right or wrong, by whom, in what time, at what cost."""
-    from pandas import DataFrame
-
     found = []
     place = {one.id: device for device, own in fixture.partition.documents.items() for one in own}
     for system, answers in answers_of(plan.systems, fixture, rows).items():
@@ -71,7 +66,8 @@ def answer_frame(plan: BenchPlan, fixture: Fixture, rows: Rows) -> DataFrame:
         for gold in fixture.gold:
             verdict = judge(gold, given.get(gold.question_id))
             cost = verdict.answer.cost if verdict.answer else Cost()
-            row = rows[system, gold.question_id] if (system, gold.question_id) in rows else Row(system)
+            row = rows.get((system, gold.question_id), Row(system))
+            where = where_are({place[one] for one in gold.documents if one in place}, gold.home)
             found.append(
                 {
                     "setting": plan.setting,
@@ -80,7 +76,7 @@ def answer_frame(plan: BenchPlan, fixture: Fixture, rows: Rows) -> DataFrame:
                     "system": system,
                     "id": gold.question_id,
                     "home": gold.home,
-                    "documents": where_are({place[one] for one in gold.documents if one in place}, gold.home),
+                    "documents": where,
                     "right": int(verdict.right),
                     "declined": int(verdict.abstained),
                     "F1": round(verdict.f1, 4),
@@ -113,8 +109,6 @@ def prepared_frame(plan: BenchPlan, fixture: Fixture, rows: Rows) -> DataFrame:
     devices and server told each other for an earlier one is not sent again: of systems that exchange the same, the
     first has the bytes.
     """
-    from pandas import DataFrame
-
     found = []
     for system in (READING, *plan.systems):
         if (system, "") not in rows:
@@ -162,10 +156,10 @@ def difference_of(answers: DataFrame, reference: DataFrame) -> Interval:
     """How many points of ACC a system is above another over the same questions, with the paired 95 % interval."""
     keys = ["set", "devices", "id"]
     both = answers.merge(reference[[*keys, "right"]], on=keys, suffixes=("", " there"))
-    homes = list(both["home"])
-    rng = np.random.default_rng(_SEED)
+    rng, homes = np.random.default_rng(_SEED), list(both["home"])
     return _percent(paired_difference(both["right"], both["right there"], rng=rng, groups=homes))
 
 
 def _percent(found: Interval) -> Interval:
+    """Scaled afterwards, for of zeros and ones the bounds are wider than the bootstrap's."""
     return Interval(100 * found.value, 100 * found.low, 100 * found.high)

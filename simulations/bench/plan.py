@@ -20,37 +20,18 @@ _OPTIONS = {"seed": "--seed", "federation.devices": "--devices", "data.split": "
 
 @dataclass(frozen=True, slots=True)
 class BenchPlan:
-    """One set of questions over some devices.
+    """One set of questions over some devices."""
 
-    Parameters
-    ----------
-    data
-        A multi-hop file, whose name before its first dot is the set's; or the questions of `DEPARTMENTS`.
-    systems
-        Names of the systems, in the order of the tables.
-    setting
-        ``local``: each question's home holds all its gold documents. ``federated``: documents are dealt to devices at
-        random.
-    devices
-        Number of devices.
-    questions
-        Questions that are asked.
-    seed
-        Fixes the dealing, and is the seed of all settings.
-    changes
-        Settings that differ from the defaults.
-    split
-        Rows that are asked: ``train`` to choose settings, ``dev`` to report.
-    """
-
-    data: Path
-    systems: tuple[str, ...]
+    data: Path  # A multi-hop file, whose name before its first dot is the set's; or the questions of `DEPARTMENTS`
+    systems: tuple[str, ...]  # names of the systems, in the order of the tables
+    # ``local``: each question's home holds all its gold documents. ``federated``: documents are dealt to devices at
+    # random
     setting: Setting = "local"
-    devices: int = 5
-    questions: int = 40
-    seed: int = 7
-    changes: Mapping[str, Plain] = field(default_factory=dict)
-    split: Split = "dev"
+    devices: int = 5  # number of devices
+    questions: int = 40  # questions that are asked
+    seed: int = 7  # fixes the dealing, and is the seed of all settings
+    changes: Mapping[str, Plain] = field(default_factory=dict)  # settings that differ from the defaults
+    split: Split = "dev"  # rows that are asked: ``train`` to choose settings, ``dev`` to report
 
     def __post_init__(self) -> None:
         for name, value, allowed in (("setting", self.setting, Setting), ("split", self.split, Split)):
@@ -71,15 +52,10 @@ class BenchPlan:
         return self.data.parent.name if self.data.name == "questions.jsonl" else self.data.name.partition(".")[0]
 
     @property
-    def hash(self) -> str:
-        """The start of the SHA-256 of the file."""
-        return hashlib.sha256(self.data.read_bytes()).hexdigest()[:12]
-
-    @property
     def told(self) -> dict[str, Plain]:
         """What decides the answers to all questions, beside the settings."""
         return {
-            "data": self.hash,
+            "data": hashlib.sha256(self.data.read_bytes()).hexdigest()[:12],
             "setting": self.setting,
             "devices": self.devices,
             "questions": self.questions,
@@ -126,10 +102,7 @@ class BenchPlan:
 def named(told: str, known: Sequence[str], what: str = "system") -> tuple[str, ...]:
     """Read a list of systems, or of something else, separated by commas.
 
-    Raises
-    ------
-    SettingError
-        One of them is not known, or there is none; names those that are known.
+    Raises SettingError: one of them is not known, or there is none; names those that are known.
     """
     names = tuple(dict.fromkeys(name.strip() for name in told.split(",") if name.strip()))
     for name in names or ("",):

@@ -11,14 +11,14 @@ from pydantic import TypeAdapter
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.records import Answer, BuildReport, failed
 from simulations.baselines import Construction
-from simulations.reporting.kept_rows import RowFile
+from simulations.bench.kept_rows import KeptRows
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One system's answer to one question, or what it did before its first (then `question_id` is empty).
 
-    `server_seconds` are those of the server's own work for it.
+    `answer` is None where none came; `server_seconds` are those of the server's own work.
     """
 
     system: str
@@ -38,33 +38,23 @@ class Row:
 _ROW = TypeAdapter(Row)
 
 
-class Rows:
-    """The rows of one run.
+class Rows(dict[tuple[str, str], Row]):
+    """The rows of one run, by system and question.
 
-    Parameters
-    ----------
-    path
-        The file, made if need be.
-    made_by
-        The code, models and plan of rows that count (`this_code`); others are set aside, and asked anew.
+    `path`: the file, made if need be; `made_by`: the code, models and plan of rows that count (`this_code`); others are
+    set aside, and asked anew.
     """
 
     def __init__(self, path: Path, made_by: str) -> None:
-        self._file = RowFile(path, made_by)
-        read = (_ROW.validate_json(json.dumps(row)) for row in self._file.rows())
-        self._rows = {(row.system, row.question_id): row for row in read if row.answered}
-
-    def __contains__(self, key: tuple[str, str]) -> bool:
-        return key in self._rows
-
-    def __getitem__(self, key: tuple[str, str]) -> Row:
-        return self._rows[key]
+        self._kept = KeptRows(path, made_by)
+        read = (_ROW.validate_json(json.dumps(row)) for row in self._kept.values())
+        super().__init__({(row.system, row.question_id): row for row in read if row.answered})
 
     def of(self, system: str) -> list[Row]:
         """All rows of a system, in the order in which they were made."""
-        return [row for row in self._rows.values() if row.system == system]
+        return [row for row in self.values() if row.system == system]
 
     def add(self, row: Row) -> None:
         """Append a row."""
-        self._file.add(asdict(row))
-        self._rows[row.system, row.question_id] = row
+        self._kept.keep(f"{row.system} {row.question_id}", asdict(row))
+        self[row.system, row.question_id] = row

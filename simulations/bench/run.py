@@ -15,10 +15,10 @@ from fedrag_flwr.records import Question
 from fedrag_flwr.settings import fedrag_home
 from simulations.baselines import BASELINES, Construction
 from simulations.bench.fixture import Fixture, make_fixture
+from simulations.bench.kept_rows import this_code
 from simulations.bench.plan import BenchPlan
 from simulations.bench.rows import Row, Rows
 from simulations.bench.systems import WALKS, System, make_system, order_of, refuse_clashes
-from simulations.reporting.kept_rows import this_code
 
 Tell = Callable[[str], None]
 READING = "reading the documents"  # stands as a system's name, and is no system's
@@ -27,21 +27,10 @@ READING = "reading the documents"  # stands as a system's name, and is no system
 def run_plan(plan: BenchPlan, out: Path, tell: Tell) -> tuple[Fixture, Rows]:
     """Ask every system every question that it was not asked yet, and give the devices and all rows.
 
-    Parameters
-    ----------
-    plan
-        What to run.
-    out
-        The results folder; rows of an earlier, stopped run of the same plan and code are kept.
-    tell
-        Told of each step.
-
-    Raises
-    ------
-    SettingError
-        A system cannot run under the plan's settings.
-    StoreLockedError
-        Another process is at work on the folder.
+    `plan`: what to run; `out`: the results folder; rows of an earlier, stopped run of the same plan and code are kept;
+    `tell`: told of each step.
+    Raises SettingError: a system cannot run under the plan's settings. Raises StoreLockedError: another process is at
+    work on the folder.
     """
     refuse_clashes(plan.systems, plan.base(), plan.changes)
     with _alone(out):
@@ -89,8 +78,7 @@ def _run(names: Sequence[str], fixture: Fixture, rows: Rows, tell: Tell) -> None
             for name in order_of(list(systems), turn):
                 if gold.question_id in waiting[name]:
                     fixture.forget()
-                    asked = systems[name].ask(question)
-                    rows.add(Row(name, question.id, asked.answer, asked.traffic, server_seconds=asked.server_seconds))
+                    rows.add(systems[name].ask(question))
                     done += 1
                     minutes = (time.monotonic() - start) / done * (total - done) / 60
                     tell(f"{fixture.name}: {done}/{total}, {minutes:.0f} min left, {name}")
@@ -110,14 +98,6 @@ def _prepared(name: str, fixture: Fixture, rows: Rows, tell: Tell, opened: ExitS
     opened.callback(system.close)
     prepared = system.prepare()
     if (name, "") not in rows:
-        rows.add(
-            Row(
-                name,
-                traffic=prepared.traffic,
-                builds=prepared.builds,
-                constructions=prepared.constructions,
-                server_seconds=prepared.server_seconds,
-            )
-        )
+        rows.add(prepared)
     tell(f"{fixture.name}: {name} is ready after {time.perf_counter() - start:.0f} s")
     return system

@@ -12,46 +12,28 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.device.modes import Memories
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.traffic import Traffic
-from fedrag_flwr.local_grid import LocalGrid
-from fedrag_flwr.records import Answer, BuildReport, Question
+from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.records.isolate import isolated
 from fedrag_flwr.settings import Plain, Settings
-from simulations.baselines import BASELINES, Baseline, Construction, build_baseline
+from simulations.baselines import BASELINES, build_baseline
 from simulations.bench.fixture import Fixture
+from simulations.bench.rows import Row
 from simulations.fixtures.kept_devices import KeptDevices, overhear
+from simulations.fixtures.simulated import simulated
 from strategies import STRATEGIES, ServerTools, make_strategy
 from strategies.references import Centralized
 
 Ask = Callable[[EdgeDevice, Question], Answer]
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """What a system did before its first question."""
-
-    builds: tuple[BuildReport, ...] = ()
-    traffic: Traffic = field(default_factory=Traffic)
-    constructions: tuple[Construction, ...] = ()
-    server_seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One question's answer, None if none came, what was sent for it, and the seconds that the server worked on it."""
-
-    answer: Answer | None
-    traffic: Traffic = field(default_factory=Traffic)
-    server_seconds: float = 0.0
-
-
 class System(Protocol):
     """One system over one fixture."""
 
-    def prepare(self) -> Prepared:
-        """Do what comes before questions."""
+    def prepare(self) -> Row:
+        """Do what comes before questions, and tell what it took."""
         ...
 
-    def ask(self, question: Question) -> Asked:
+    def ask(self, question: Question) -> Row:
         """Answer one question."""
         ...
 
@@ -64,40 +46,28 @@ class Federated:
     """A strategy over the devices of a fixture, which live in this process and stay open, as a service keeps them.
 
     What is judged is what home answered, as people there read it, also where less of it may leave.
-
-    Parameters
-    ----------
-    name
-        The strategy's.
-    fixture
-        The dataset on its devices.
-    changes
-        Settings under which it differs from the others.
     """
 
-    def __init__(self, name: str, fixture: Fixture, changes: Mapping[str, Plain] | None = None) -> None:
-        settings = Settings.from_config({**fixture.settings.flat(), **(changes or {})})
-        self._tools = ServerTools(settings)
-        self._strategy = make_strategy(name, settings, [], self._tools)
-        self._devices = KeptDevices(fixture.walker(name) if name in WALKS else "")
-        nodes: list[dict[str, Plain]] = [
-            {"partition-id": number, "num-partitions": len(fixture.devices)} for number in range(len(fixture.devices))
-        ]
-        own_run = os.getpid()  # for the devices two benchmarks at a time in one home are two runs
-        self._grid = LocalGrid(app_of(self._devices.reply), nodes, settings.flat(), own_run)
-        self._seen = Traffic()
-        self._worked = 0.0
+    def __init__(self, name: str, fixture: Fixture) -> None:
+        strategy, _ = VARIANTS.get(name, (name, {}))
+        settings = Settings.from_config({**fixture.settings.flat(), **changes_of(name)})
+        self._name, self._tools = name, ServerTools(settings)
+        self._strategy = make_strategy(strategy, settings, [], self._tools)
+        self._devices = KeptDevices(fixture.walker(strategy) if strategy in WALKS else "")
+        # for the devices two benchmarks at a time in one home are two runs
+        self._grid = simulated(settings, app_of(self._devices.reply), len(fixture.devices), os.getpid())
+        self._seen, self._worked = Traffic(), 0.0
 
-    def prepare(self) -> Prepared:
+    def prepare(self) -> Row:
         """Describe, build and share."""
         self._strategy.prepare(self._grid, str(self._grid.run.run_id))
         if isinstance(self._strategy, Centralized):
             overhear(self._strategy.centre, self._devices.said)
         outcome = self._strategy.outcome()
         self._seen, self._worked = outcome.traffic, outcome.server_seconds
-        return Prepared(outcome.builds, outcome.traffic, server_seconds=outcome.server_seconds)
+        return Row(self._name, "", None, outcome.traffic, outcome.builds, server_seconds=outcome.server_seconds)
 
-    def ask(self, question: Question) -> Asked:
+    def ask(self, question: Question) -> Row:
         """Ask at the question's home."""
         self._strategy.ask([question])
         self._grid.sent.clear()
@@ -107,7 +77,7 @@ class Federated:
         answer, said = self._strategy.answers.get(question.id), self._devices.said.pop(question.id, None)
         if answer is not None and said is not None:  # people at home read what they are told, unmasked
             answer = replace(answer, text=said.text, path=said.path, evidence=said.evidence, paths=said.paths)
-        return Asked(answer, sent, worked)
+        return Row(self._name, question.id, answer, sent, server_seconds=worked)
 
     def close(self) -> None:
         """Close the devices, what the strategy has started, and what the server holds."""
@@ -125,69 +95,39 @@ class Alone:
     memories: bool = True
 
 
-class OnDevice:
-    """A way of answering at each device alone, over what is its own.
+class AtHome:
+    """A way of answering at each device alone, over what is its own: a baseline, or one of `ON_DEVICE`."""
 
-    Parameters
-    ----------
-    fixture
-        The dataset on its devices.
-    way
-        How; settings of it that change what is built have stores of their own.
-    """
-
-    def __init__(self, fixture: Fixture, way: Alone) -> None:
-        self._fixture = fixture
-        self._way = way
+    def __init__(self, name: str, fixture: Fixture) -> None:
+        self._name, self._fixture = name, fixture
         self._devices: dict[str, EdgeDevice] = {}
+        self._answer: dict[str, Callable[[Question], Answer]] = {}
 
-    def prepare(self) -> Prepared:
-        """Build what each device answers from."""
-        self._devices = {name: self._fixture.device(name, self._way.changes) for name in self._fixture.devices}
-        reports = tuple(device.build(memories=self._way.memories) for device in self._devices.values())
-        return Prepared(reports)
+    def prepare(self) -> Row:
+        """Build what each device answers from; a baseline over documents that the fixture has read."""
+        names = self._fixture.devices
+        if self._name in BASELINES:
+            built = {name: build_baseline(self._name, self._fixture.substrate(name)) for name in names}
+            self._answer = {name: baseline.answer for name, (baseline, _) in built.items()}
+            return Row(self._name, constructions=tuple(made for _, made in built.values()))
+        way = ON_DEVICE[self._name]
+        self._devices = {name: self._fixture.device(name, way.changes) for name in names}
+        reports = tuple(device.build(memories=way.memories) for device in self._devices.values())
+        return Row(self._name, builds=reports)
 
-    def ask(self, question: Question) -> Asked:
+    def ask(self, question: Question) -> Row:
         """Ask at the question's home; nothing is sent."""
-        device = self._devices[question.home]
-        return Asked(isolated(question.id, lambda: self._way.ask(device, question)))
+        return Row(self._name, question.id, isolated(question.id, lambda: self._answered(question)))
+
+    def _answered(self, question: Question) -> Answer:
+        if self._name in BASELINES:
+            return self._answer[question.home](question)
+        return ON_DEVICE[self._name].ask(self._devices[question.home], question)
 
     def close(self) -> None:
         """Close the devices."""
         for device in self._devices.values():
             device.close()
-
-
-class Local:
-    """A local baseline at each device, built once over the device's documents.
-
-    Parameters
-    ----------
-    name
-        The baseline's.
-    fixture
-        The dataset on its devices.
-    """
-
-    def __init__(self, name: str, fixture: Fixture) -> None:
-        self._name = name
-        self._fixture = fixture
-        self._baselines: dict[str, Baseline] = {}
-
-    def prepare(self) -> Prepared:
-        """Build the baseline of each device over documents that the fixture has read."""
-        substrates = {name: self._fixture.substrate(name) for name in self._fixture.devices}
-        built = {name: build_baseline(self._name, substrate) for name, substrate in substrates.items()}
-        self._baselines = {name: baseline for name, (baseline, _) in built.items()}
-        return Prepared(constructions=tuple(made for _, made in built.values()))
-
-    def ask(self, question: Question) -> Asked:
-        """Ask at the question's home; nothing is sent."""
-        baseline = self._baselines[question.home]
-        return Asked(isolated(question.id, lambda: baseline.answer(question)))
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 def at_home(memories: Memories = "own", *, memory: bool = True, reading: bool = True) -> Ask:
@@ -205,8 +145,6 @@ ON_DEVICE: Mapping[str, Alone] = {
     "fd-rag-cognizer": Alone(at_home(memory=False)),
     "plain": Alone(lambda device, question: device.engine_over("none").plain(question), memories=False),
 }
-
-
 WALKS = ("topic-walk", "random-walk", "flooding")
 # The papers that they are after score what the model wrote: it is not declined for being unlikely.
 AS_WRITTEN: Mapping[str, Plain] = {"inference.abstain-below": 0.0}
@@ -216,14 +154,11 @@ CHANGES: Mapping[str, Mapping[str, Plain]] = {
     **dict.fromkeys(("local-graph", "summary-routing", *WALKS), AS_WRITTEN),
     **dict.fromkeys(("rag-route", "confidential-broadcast"), WHOLE_BUDGET),
 }
-
-
 VARIANTS: Mapping[str, tuple[str, Mapping[str, Plain]]] = {
     "fedrag-no-shared-memory": ("fedrag", {"fedrag.without": "memories, cache"}),
     "fedrag-no-owners": ("fedrag", {"fedrag.without": "owners, cache"}),
     "fedrag-no-summaries": ("fedrag", {"fedrag.without": "summaries, cache"}),
 }
-
 TRAINED = "controller-fedavg"  # it trains on devices' own questions, and here they have only those that are asked
 SYSTEMS = (*(name for name in STRATEGIES if name != TRAINED), *VARIANTS, *ON_DEVICE, *BASELINES)
 
@@ -231,10 +166,7 @@ SYSTEMS = (*(name for name in STRATEGIES if name != TRAINED), *VARIANTS, *ON_DEV
 def refuse_clashes(systems: Sequence[str], base: Settings, changes: Mapping[str, Plain]) -> None:
     """Refuse systems that cannot run under the settings of a plan, before anything is loaded.
 
-    Raises
-    ------
-    SettingError
-        A change is not what a system sets itself, or a system refuses a setting.
+    Raises SettingError: a change is not what a system sets itself, or a system refuses a setting.
     """
     for name in systems:
         own = changes_of(name)
@@ -248,20 +180,13 @@ def refuse_clashes(systems: Sequence[str], base: Settings, changes: Mapping[str,
             try:
                 make_strategy(strategy, settings, [], ServerTools(settings))
             except SettingError as error:
-                value = settings.flat().get(error.where, "")
-                raise SettingError(
-                    f"'{value}' does not fit {name}: {error.what}", where=error.where, fix=error.fix
-                ) from None
+                what = f"'{settings.flat().get(error.where, '')}' does not fit {name}: {error.what}"
+                raise SettingError(what, where=error.where, fix=error.fix) from None
 
 
 def make_system(name: str, fixture: Fixture) -> System:
     """Make a system by its name, which is one of `SYSTEMS`."""
-    if name in STRATEGIES or name in VARIANTS:
-        strategy, _ = VARIANTS.get(name, (name, {}))
-        return Federated(strategy, fixture, changes_of(name))
-    if name in BASELINES:
-        return Local(name, fixture)
-    return OnDevice(fixture, ON_DEVICE[name])
+    return Federated(name, fixture) if name in STRATEGIES or name in VARIANTS else AtHome(name, fixture)
 
 
 def changes_of(name: str) -> Mapping[str, Plain]:

@@ -8,29 +8,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
+from pandas import DataFrame, concat
 
 from fedrag_flwr.answering.engine import Engine
 from fedrag_flwr.cli.console import out
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.evaluation import paired_difference
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Plain, Settings
 from simulations.answers.sets import EVERYTHING, SETS, AnswerSet, judged, known_sets, open_set, read_set
 from simulations.bench.frame import Bench
+from simulations.bench.kept_rows import Row
 from simulations.bench.outcome import groups
 from simulations.bench.plan import named
 from simulations.bench.systems import order_of
-from simulations.reporting.kept_rows import KeptRows, Row
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from simulations.bench.tables import difference
 
 FLOOR = "plain"
 FIVE, EIGHT = 5, 8
@@ -81,11 +79,16 @@ def ask_set(name: str, asked: AnswerSet, systems: Sequence[str], settings: Setti
     found: list[Row] = []
     with open_set(asked, settings) as device:
         rows = bench.rows("rows", device.models.generator_id, str(settings.digest()))
-        engines = {system: _engine(device, SYSTEMS[system][1], settings) for system in systems}
+        changed = {system: Settings.from_config({**settings.flat(), **SYSTEMS[system][1]}) for system in systems}
+        engines = {
+            name: device.engine_under(own) if own != settings else device.engine for name, own in changed.items()
+        }
         nearest = nearest_memories(device, questions)
         for turn, gold in enumerate(questions):
             for system in order_of(list(systems), turn):
-                found.append({**_row(name, system, engines[system], gold, rows, bench), "nearest": nearest[turn]})
+                key = f"{name}/{system}/{gold.question_id}"
+                row = rows.row(key, answered, name, system, engines[system], gold, bench)
+                found.append({**row, "nearest": nearest[turn]})
             if turn % 10 == 9:
                 bench.tell(f"{name}: {turn + 1} of {len(questions)}")
     return found
@@ -100,67 +103,42 @@ def nearest_memories(device: EdgeDevice, questions: Sequence[GoldQuestion]) -> l
     return [round(float(one), 4) for one in (asked @ np.stack(memories).T).max(axis=1)]
 
 
-def _engine(device: EdgeDevice, changes: Mapping[str, Plain], settings: Settings) -> Engine:
-    """The device's engine under a system's settings."""
-    return device.engine_under(Settings.from_config({**settings.flat(), **changes})) if changes else device.engine
-
-
-def _row(name: str, system: str, engine: Engine, gold: GoldQuestion, rows: KeptRows, bench: Bench) -> Row:
-    """A system's answer to a question, without any text.
+def answered(name: str, system: str, engine: Engine, gold: GoldQuestion, bench: Bench) -> Row:
+    """A system's answer to a question, without any text; the texts go to ``said.jsonl``.
 
     `confidence` is the answer's, before it was declined; `found five` the share of gold documents among the ranking's
     first five passages, `found all` whether all are among its first eight (-1 where there is no gold document).
     """
-
-    def ask() -> Row:
-        generator = engine.reader.generator()
-        if isinstance(generator, LlamaGenerator):  # no system profits from the prompt of the one before it
-            generator.forget_prompt()
-        answer = SYSTEMS[system][0](engine, Question(gold.question_id, gold.text, EVERYTHING))
-        verdict, cost = judged(gold, answer.text), answer.cost
-        told = {"set": name, "system": system, "id": gold.question_id, "verdict": verdict, "question": gold.text}
-        told |= {"gold": gold.answer, "answer": answer.text, "explanation": answer.explanation}
-        with (bench.out / "said.jsonl").open("a", encoding="utf-8") as said:
-            said.write(json.dumps(told, ensure_ascii=False) + "\n")
-        five, every = _found(engine, gold)
-        return {
-            "set": name,
-            "system": system,
-            "id": gold.question_id,
-            "kind": gold.kind if gold.answer else "unanswerable",
-            "verdict": verdict,
-            "path": answer.path,
-            "way": _way(answer),
-            "confidence": round(answer.score, 4),
-            "seconds": round(cost.seconds, 3),
-            "calls": cost.llm_calls,
-            "tokens in": cost.tokens_in,
-            "tokens out": cost.tokens_out,
-            "found five": five,
-            "found all": every,
-        }
-
-    return rows.row(f"{name}/{system}/{gold.question_id}", ask)
-
-
-def _way(answer: Answer) -> str:
-    """How an answer came about: from memory, quoted or read."""
-    said = " ".join(decision.said for decision in answer.decisions)
-    return next((way for way in ("memory", "quoted") if way in said), "read")
-
-
-def _found(engine: Engine, gold: GoldQuestion) -> tuple[float, int]:
-    if not gold.documents or engine.order is None:
-        return -1.0, -1
-    ranked = [one.passage_id.rpartition("#")[0] for one in engine.order.rank(gold.text, EIGHT)]
-    wanted = set(gold.documents)
-    return round(len(wanted & set(ranked[:FIVE])) / len(wanted), 3), int(wanted <= set(ranked))
+    generator = engine.reader.generator()
+    if isinstance(generator, LlamaGenerator):  # no system profits from the prompt of the one before it
+        generator.forget_prompt()
+    answer = SYSTEMS[system][0](engine, Question(gold.question_id, gold.text, EVERYTHING))
+    row: dict[str, Any] = {"set": name, "system": system, "id": gold.question_id, "verdict": judged(gold, answer.text)}
+    told = row | {"question": gold.text, "gold": gold.answer, "answer": answer.text, "explanation": answer.explanation}
+    with (bench.out / "said.jsonl").open("a", encoding="utf-8") as out_file:
+        out_file.write(json.dumps(told, ensure_ascii=False) + "\n")
+    said, cost = " ".join(decision.said for decision in answer.decisions), answer.cost
+    five, every, wanted = -1.0, -1, set(gold.documents)
+    if wanted and engine.order is not None:
+        ranked = [one.passage_id.rpartition("#")[0] for one in engine.order.rank(gold.text, EIGHT)]
+        five, every = round(len(wanted & set(ranked[:FIVE])) / len(wanted), 3), int(wanted <= set(ranked))
+    return {
+        **row,
+        "kind": gold.kind if gold.answer else "unanswerable",
+        "path": answer.path,
+        "way": next((way for way in ("memory", "quoted") if way in said), "read"),
+        "confidence": round(answer.score, 4),
+        "seconds": round(cost.seconds, 3),
+        "calls": cost.llm_calls,
+        "tokens in": cost.tokens_in,
+        "tokens out": cost.tokens_out,
+        "found five": five,
+        "found all": every,
+    }
 
 
 def report(bench: Bench, found: Sequence[Row], systems: Sequence[str]) -> None:
     """Print and keep all tables, and a reliability diagram for each system that tells its confidence."""
-    from pandas import DataFrame
-
     rows = DataFrame([dict(one) for one in found])
     rows.to_csv(bench.out / "answers.csv", index=False)
     bench.table("answers", answer_table(rows))
@@ -181,8 +159,6 @@ def report(bench: Bench, found: Sequence[Row], systems: Sequence[str]) -> None:
 
 def answer_table(rows: DataFrame) -> DataFrame:
     """One line for each set and system, and over all sets."""
-    from pandas import DataFrame, concat
-
     whole = concat([rows, rows.assign(set="all")]) if rows["set"].nunique() > 1 else rows
     lines = []
     for (name, system), own in groups(whole, "set", "system"):
@@ -201,40 +177,35 @@ def answer_table(rows: DataFrame) -> DataFrame:
 
 def _against(own: DataFrame, floor: DataFrame) -> str:
     """The paired difference to the floor, in points, with its interval."""
-    place = own["set"] + "/" + own["id"]
-    right = dict(zip(floor["set"] + "/" + floor["id"], floor["verdict"] == "right", strict=True))
-    pairs = [(one == "right", right[key]) for key, one in zip(place, own["verdict"], strict=True) if key in right]
+    pairs = own.merge(floor[["set", "id", "verdict"]], on=["set", "id"], suffixes=("", " there"))
     if len(pairs) < 2:
         return ""
-    first, second = (100.0 * np.array(side, dtype=np.float64) for side in zip(*pairs, strict=True))
-    found = paired_difference(first, second, rng=np.random.default_rng(7))
-    return f"{found.value:+.1f} ({found.low:+.1f} to {found.high:+.1f})"
+    first, second = ((pairs[name] == "right").astype(float).to_numpy() for name in ("verdict", "verdict there"))
+    return difference(first, second, 7, times=100)
+
+
+def _counts(rows: DataFrame) -> str:
+    return " / ".join(str((rows["verdict"] == verdict).sum()) for verdict in VERDICTS)
 
 
 def kind_table(rows: DataFrame) -> DataFrame:
     """Right, wrong and declined, by set and kind of question, for each system."""
-    from pandas import DataFrame
-
     lines = []
     for (name, kind), own in groups(rows, "set", "kind"):
         line: dict[str, object] = {"set": name, "kind": kind, "n": own["id"].nunique()}
         for (system,), of in groups(own, "system"):
-            line[system] = " / ".join(str((of["verdict"] == verdict).sum()) for verdict in VERDICTS)
+            line[system] = _counts(of)
         lines.append(line)
     return DataFrame(lines)
 
 
 def way_table(rows: DataFrame) -> DataFrame:
     """How often each way of answering is right, and how often the floor is on the same questions."""
-    from pandas import DataFrame
-
     floor, lines = rows[rows["system"] == FLOOR], []
     for (name, system, way), own in groups(rows[rows["system"] != FLOOR], "set", "system", "way"):
         beside = floor[(floor["set"] == name) & floor["id"].isin(own["id"])]
         line = {"set": name, "system": system, "way": way, "n": len(own)}
-        for column, of in (("its own", own), (FLOOR, beside)):
-            line[column] = " / ".join(str((of["verdict"] == verdict).sum()) for verdict in VERDICTS)
-        lines.append(line)
+        lines.append(line | {"its own": _counts(own), FLOOR: _counts(beside)})
     return DataFrame(lines)
 
 
@@ -250,8 +221,6 @@ def ranking_table(rows: DataFrame) -> DataFrame:
 
 def nearest_table(rows: DataFrame) -> DataFrame:
     """How near questions come to memories, by set: quantiles, and the share above 0.8."""
-    from pandas import DataFrame
-
     lines = []
     for (name,), own in groups(rows.drop_duplicates(["set", "id"]), "set"):
         near = own["nearest"].to_numpy(dtype=np.float64)
@@ -281,8 +250,6 @@ def calibration_error(bins: DataFrame) -> float:
 
 def level_table(rows: DataFrame, levels: Sequence[float]) -> DataFrame:
     """What each level of confidence, below which nothing is answered, would have cost."""
-    from pandas import DataFrame
-
     right, nothing = rows["verdict"] == "right", rows["kind"] == "unanswerable"
     lines = []
     for level in levels:

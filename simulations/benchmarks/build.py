@@ -6,42 +6,35 @@ and nothing is replayed from the generation cache. `--generators` asks instead w
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from functools import partial
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
+import pandas as pd
 import typer
+from pandas import DataFrame
 
 from fedrag_flwr import wire
 from fedrag_flwr.demo import CORPUS, QUESTIONS
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.device_files import DeviceFiles, Link, toml_of
 from fedrag_flwr.evaluation.gold import read_gold
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.models.files import resolve
+from fedrag_flwr.models import Encoder, resolve
 from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import BuildReport, BuildRequest, Document
-from fedrag_flwr.service.client import ServiceClient
-from fedrag_flwr.service.protocol import SOCKET
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.wire_bytes import to_bytes
 from simulations.bench.frame import Bench
+from simulations.bench.kept_rows import Row
+from simulations.bench.measure import memory_mb
 from simulations.bench.plan import named
 from simulations.corpora.sentences import pooled_documents
-from simulations.deployment.federation import program
-from simulations.deployment.processes import Processes
-from simulations.reporting.kept_rows import Row
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from simulations.fixtures.service_process import service_process
 
 WARMING = Document("warming", "Ossel", "The Ossel is a river that rises on Mount Cairl. It is 410 kilometres long.", "")
 GENERATORS = ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
@@ -49,7 +42,6 @@ CHUNK = 130  # words of a plain index's passage
 ANSWERS = 20
 _DEVICE = "missions"
 _MIB = 2**20
-_START_SECONDS = 120.0
 
 
 def run(
@@ -59,12 +51,10 @@ def run(
     generators: Annotated[str, typer.Option(help="Measure a service's memory with these models instead.")] = "",
 ) -> None:
     """Build, build again, change documents and build; by stage, beside a plain index of the same texts."""
-    import pandas as pd
-
     if generators:
         chosen = named(generators, GENERATORS, "generator")
         kept = bench.rows("memory", *chosen)
-        bench.table("memory", pd.DataFrame([kept.row(name, partial(service_memory, name)) for name in chosen]), "MiB")
+        bench.table("memory", pd.DataFrame([kept.row(name, service_memory, name) for name in chosen]), "MiB")
         return
     count = bench.sized(documents, 8)
     steps = [int(number) for number in bench.sized(changed, "1").split(",")]
@@ -85,21 +75,9 @@ def measure(
 ) -> tuple[DataFrame, DataFrame, DataFrame]:
     """Time every build; give the first one's stages and memories by type, too.
 
-    Parameters
-    ----------
-    documents
-        The device's documents, and after them those whose texts replace theirs.
-    count
-        Documents of the device.
-    changes
-        How many documents change before each further build; no document twice.
-    settings, models
-        Of the device.
-    root
-        An empty directory.
+    `documents` are `count` of the device, and after them those whose texts replace theirs: so many before each further
+    build as `changes` says, no document twice. `root` is an empty directory.
     """
-    import pandas as pd
-
     folder, warming = root / "documents", root / "warming"
     _write(warming, "warming", WARMING)
     _build(warming, root / "warm", settings, models)  # models load on first use
@@ -169,43 +147,22 @@ def _build(
 def service_memory(generator: str) -> Row:
     """Resident memory of one service over one of the demo's devices: started, built, and after 20 answers, in MiB."""
     with tempfile.TemporaryDirectory(prefix="fedrag-memory-") as place:
-        home = Path(place)
-        (home / "models").symlink_to(fedrag_home() / "models")
-        files = DeviceFiles(home / "devices" / "local" / _DEVICE)
-        own: dict[str, Plain] = {"device-name": _DEVICE, "data-path": str(CORPUS / _DEVICE), "model-path": generator}
-        files.create(own, Link("127.0.0.1:8000"))
-        with files.config.open("a", encoding="utf-8") as config:
-            config.write(f"[serve]\n{toml_of({'ask-seconds': 3_600.0})}")  # on a busy machine a question takes minutes
-            config.write(f"[settings]\n{toml_of({'memory.delta': 1.0})}")  # so that the model answers
-        with Processes(home / "logs") as processes:
-            environment = {**os.environ, "FEDRAG_HOME": str(home), "OMP_NUM_THREADS": "1"}
-            processes.start("service", [program("fedrag"), "serve", _DEVICE], environment, nice=10)
-            process_id, socket = processes.marked("service")[0], files.root / SOCKET
-            deadline = time.monotonic() + _START_SECONDS
-            while not socket.exists():
-                if time.monotonic() > deadline:
-                    raise TimeoutError(f"no service at {socket} within {_START_SECONDS:g} s")
-                time.sleep(0.2)
-            with ServiceClient(socket) as client:
-                client.health()
-                started = resident(process_id)
+        home, gold = Path(place), read_gold(QUESTIONS)
+        settings: dict[str, Plain] = {"memory.delta": 1.0}  # so that the model answers
+        own, slow = str(resolve(generator)), 3_600.0  # on a busy machine a question takes minutes
+        with service_process(_DEVICE, home, CORPUS / _DEVICE, settings, generator=own, ask_seconds=slow) as service:
+            process = service.process.pid
+            with service.client() as client:
+                started = round(memory_mb(process=process))
                 request = to_bytes(wire.encode(BuildRequest(memories=True, graph=True), run="1"))
                 client.message("train.build", "1", Settings().flat(), request)
-                built = resident(process_id)
-                asked = islice((one for one in read_gold(QUESTIONS) if one.split == "train"), ANSWERS)
+                built = round(memory_mb(process=process))
+                asked = islice((one for one in gold if one.split == "train"), ANSWERS)
                 calls = sum(int(str(client.ask(one.text)["llm_calls"])) for one in asked)
-                weights = round(resolve(generator).stat().st_size / _MIB)
-                return {
-                    "generator": generator,
-                    "weights": weights,
+                told = {
                     "started": started,
                     "built": built,
-                    "answered": resident(process_id),
+                    "answered": round(memory_mb(process=process)),
                     "model calls": calls,
                 }
-
-
-def resident(process_id: int) -> int:
-    """The resident memory of a process, in MiB."""
-    lines = Path(f"/proc/{process_id}/smaps_rollup").read_text(encoding="ascii").splitlines()[1:]
-    return round({line.split(":")[0]: int(line.split()[1]) / 1024 for line in lines}["Rss"])
+    return {"generator": generator, "weights": round(resolve(generator).stat().st_size / _MIB), **told}

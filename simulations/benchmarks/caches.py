@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
+from pandas import DataFrame
 
 from fedrag_flwr.caching import AssociationGraph
 from fedrag_flwr.caching.fusion import FusionCaches
@@ -33,6 +33,7 @@ from fedrag_flwr.sources.source_search import SearchTools
 from fedrag_flwr.sources.sql.source import SqlSource
 from fedrag_flwr.sources.text_search import TextSearch
 from simulations.bench.frame import Bench
+from simulations.bench.measure import seconds_of
 from simulations.bench.plan import named
 from simulations.corpora.synthea import (
     Listed,
@@ -66,15 +67,17 @@ def run(
     requests: Annotated[int, typer.Option(help="Test requests, after the warm-up.")] = 500,
 ) -> None:
     """Show hit rates with more and less prefetching, then latency with caches and without."""
-    from pandas import DataFrame
-
     settings = Settings.from_config(
         {"models.generation-cache": False, "privacy.operators": "erasure, presidio", **bench.changes}
     )
     tables = read_synthea(bench.data() / "synthea_112.tar.gz")
     each, walked = bench.sized(each, 1), bench.sized((WARM_UP, requests), (4, 8))
     questions = questions_of(tables, each, SEED)
-    found = [rates(bench.out, settings, questions, walked, *how) for how in PREFETCHING]
+    found = []
+    for name, inputs, answers in PREFETCHING:  # over tiers whose inputs and answers are empty
+        tiers = Tiers(fresh(bench.out / "rates"), settings)
+        one = measure(tiers, questions, walked, answers, inputs=inputs)
+        found.append({"prefetching": name, **rates(one), "of": len(questions)})
     bench.table("rates", DataFrame(found).round(1))
     wanted = named("" if kinds == "none" else kinds, KINDS, "kind")
     if not wanted:
@@ -82,73 +85,49 @@ def run(
     tools = load_models(settings.models, fedrag_home(settings.home))
     opened = sources(tables, questions, bench.out, tools, bench.sized(rows, 5))
     kept = bench.rows("served", tools.generator_id, f"{each} {rows} {walked} {settings.flat()}")
-    served = [
-        dict(kept.row(kind, lambda k=kind: latency(bench, k, opened[k], settings, tools, questions, walked)))  # type: ignore[misc]
-        for kind in wanted
-    ]
+    served = []
+    for kind in wanted:
+        given = (kind, opened[kind], bench.out / kind, settings, tools, questions, walked)
+        served.append(kept.row(kind, latency, *given))
     bench.table("latency", DataFrame(served).round(3))
 
 
-@dataclass(slots=True)
-class Result:
-    """What the requests of a walk met. Seconds are lists, one for each request."""
-
-    distinct: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
-    ready: int = 0  # requests whose answer was there
-    seconds: list[float] = field(default_factory=list)
-    without: list[float] = field(default_factory=list)
-    prefetch_seconds: float = 0.0
-    prefetched_inputs: int = 0
-    prefetched_answers: int = 0
-    unused_answers: int = 0
-
-    def shares(self) -> dict[str, float]:
-        """Requests by what had been there and why, in per cent."""
-        count = sum(self.reasons.values())
-        shares = {why: 100 * self.reasons[why] / count for why in REASONS}
-        return {**shares, "total": sum(shares.values()), "answer ready": 100 * self.ready / count}
+def fresh(folder: Path) -> Path:
+    """A folder of which nothing is left."""
+    shutil.rmtree(folder, ignore_errors=True)
+    return folder
 
 
-def rates(
-    out: Path,
-    settings: Settings,
-    questions: Sequence[RecordQuestion],
-    requests: tuple[int, int],
-    name: str,
-    inputs: bool,
-    answers: int,
-) -> dict[str, Any]:
-    """Hit rates over tiers whose inputs and answers are empty."""
-    shutil.rmtree(out / "rates", ignore_errors=True)
-    one = measure(Tiers(out / "rates", settings), questions, requests, answers, inputs=inputs)
-    made = {"inputs made": one.prefetched_inputs, "answers": one.prefetched_answers, "never used": one.unused_answers}
-    return {"prefetching": name, "records asked for": one.distinct, "of": len(questions), **one.shares(), **made}
+def rates(requests: DataFrame) -> dict[str, Any]:
+    """Of the test requests, by what had been there and why, in per cent; and what was prefetched."""
+    tested = requests[requests["tested"]]
+    shares = {why: 100 * float((tested["reason"] == why).mean()) for why in REASONS}
+    asked, foreseen = set(requests["record"]), {name for names in requests["foreseen"] for name in names}
+    return {
+        "records asked for": len(asked),
+        **shares,
+        "total": sum(shares.values()),
+        "answer ready": 100 * float(tested["ready"].mean()),
+        "inputs made": int(requests["inputs"].sum()),
+        "answers": int(requests["foreseen"].map(len).sum()),
+        "never used": len(foreseen - asked),
+    }
 
 
 def latency(
-    bench: Bench,
     kind: str,
     source: SearchableSource,
+    folder: Path,
     settings: Settings,
     tools: Models,
     questions: Sequence[RecordQuestion],
     requests: tuple[int, int],
 ) -> dict[str, Any]:
     """Seconds of a request to a device over a source and its server, with the caches and without."""
-    shutil.rmtree(bench.out / kind, ignore_errors=True)
-    one = measure(Served(source, bench.out / kind, settings, tools), questions, requests, answers=2)
-    with_caches, without = float(np.mean(one.seconds)), float(np.mean(one.without))
-    return {
-        "source": kind,
-        **one.shares(),
-        "s with": with_caches,
-        "s without": without,
-        "times": without / with_caches,
-        "prefetch, s a request": one.prefetch_seconds / sum(requests),
-        "answers prefetched": one.prefetched_answers,
-        "never used": one.unused_answers,
-    }
+    found = measure(Served(source, fresh(folder), settings, tools), questions, requests, answers=2)
+    seconds, without = found[found["tested"]]["seconds"].mean(), found["without"].mean()
+    told = {"s with": seconds, "s without": without, "times": without / seconds}
+    return {"source": kind, **rates(found), **told, "prefetch, s a request": found["prefetch"].mean()}
 
 
 def walk(graph: AssociationGraph, records: Sequence[str], draw: np.random.Generator) -> Iterator[str]:
@@ -172,46 +151,31 @@ def walk(graph: AssociationGraph, records: Sequence[str], draw: np.random.Genera
 
 def measure(
     tiers: Tiers, questions: Sequence[RecordQuestion], requests: tuple[int, int], answers: int, *, inputs: bool = True
-) -> Result:
-    """Serve the requests of a walk, those of the warm-up first, prefetching after each."""
+) -> DataFrame:
+    """Serve the requests of a walk, those of the warm-up first, prefetching after each; a row of each."""
     by_id = {question.id: question for question in questions}
     graph = AssociationGraph.of({question.id: question.told for question in questions})
     warm_up, count = requests
     visits = walk(graph, sorted(by_id), np.random.default_rng(SEED))
-    result, reason, asked, foreseen = Result(), dict[str, str](), set[str](), set[str]()
+    rows, reason = [], dict[str, str]()
     tiers.anew(questions[0])  # models and indexes are loaded
-    for number in range(warm_up + count):
-        record = next(visits)
+    for number, record in enumerate(islice(visits, warm_up + count)):
         question, tested = by_id[record], number >= warm_up
-        if tested:
-            result.ready += tiers.deepest(question) == "answer"
-            result.reasons[reason.get(record, "nothing")] += 1
-        start = time.perf_counter()
-        tiers.answer(question)
-        seconds = time.perf_counter() - start
-        asked.add(record)
+        row: dict[str, Any] = {"record": record, "tested": tested, "reason": reason.get(record, "nothing")}
+        row |= {"ready": tiers.deepest(question) == "answer", "seconds": seconds_of(tiers.answer, question)}
         reason[record] = "asked before"
         start = time.perf_counter()
-        for name in graph.neighbours(record) if inputs else ():
-            if tiers.deepest(by_id[name]) == "nothing":
-                tiers.input(by_id[name])
-                reason.setdefault(name, "one-hop input")
-                result.prefetched_inputs += 1
-        far = [name for name in graph.neighbours(record, hops=2) if tiers.deepest(by_id[name]) != "answer"]
-        for name in far[:answers]:
+        near = [name for name in graph.neighbours(record) if tiers.deepest(by_id[name]) == "nothing"] if inputs else []
+        for name in near:
+            tiers.input(by_id[name])
+            reason.setdefault(name, REASONS[1])
+        far = [name for name in graph.neighbours(record, hops=2) if tiers.deepest(by_id[name]) != "answer"][:answers]
+        for name in far:
             tiers.answer(by_id[name])
-            foreseen.add(name)
-            reason[name] = "answer within two hops"
-            result.prefetched_answers += 1
-        result.prefetch_seconds += time.perf_counter() - start
-        if tested:
-            result.seconds.append(seconds)
-            if number % EVERY == 0:
-                start = time.perf_counter()
-                tiers.anew(question)
-                result.without.append(time.perf_counter() - start)
-    result.distinct, result.unused_answers = len(asked), len(foreseen - asked)
-    return result
+            reason[name] = REASONS[2]
+        row |= {"inputs": len(near), "foreseen": far, "prefetch": time.perf_counter() - start}
+        rows.append(row | {"without": seconds_of(tiers.anew, question) if tested and number % EVERY == 0 else np.nan})
+    return DataFrame(rows)
 
 
 class Tiers:

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 import typer
+from pandas import DataFrame, concat
 
 from fedrag_flwr.records import ControllerUpdate
 from fedrag_flwr.retrieval import (
@@ -31,6 +32,7 @@ from fedrag_flwr.retrieval import (
     out_of_fold,
 )
 from simulations.bench.frame import Bench
+from simulations.bench.tables import Floats, Order, gained, ids, recalls
 from simulations.corpora.candidates import (
     FIRST_STAGES,
     PAIRWISE,
@@ -42,11 +44,7 @@ from simulations.corpora.candidates import (
     ranked_questions,
 )
 from simulations.corpora.sentences import DATASETS
-from simulations.reporting.recall import Floats, Order, gained, ids, recalls
 from strategies.controller_fedavg import fedavg
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 SEED, MOST = 7, 10
 CALIBRATED = "calibrated key spaces"
@@ -117,13 +115,9 @@ def measures(orders: Sequence[Order], questions: Sequence[RankedQuestion]) -> Da
 
 def labelled(questions: Sequence[RankedQuestion], sources: Sequence[str], extra: Extra) -> list[LabelledRankings]:
     """The rankings of some sources for each question, and what supports its answer."""
-    return [
-        LabelledRankings(
-            tuple(extra[name][row] if name in extra else question.rankings[name] for name in sources),
-            frozenset(question.gold),
-        )
-        for row, question in enumerate(questions)
-    ]
+    brought = [extra[name] if name in extra else [one.rankings[name] for one in questions] for name in sources]
+    pairs = zip(questions, zip(*brought, strict=True), strict=True)
+    return [LabelledRankings(rankings, frozenset(question.gold)) for question, rankings in pairs]
 
 
 def held_out(questions: Sequence[RankedQuestion], sources: Sequence[str], extra: Extra) -> list[Ranking]:
@@ -134,9 +128,8 @@ def held_out(questions: Sequence[RankedQuestion], sources: Sequence[str], extra:
 
 def reranked(split: Split, sources: Sequence[str], train: Extra, dev: Extra) -> list[Ranking]:
     """Dev rows, ranked by a reranker over some sources that was fitted on the training rows."""
-    features = ControllerFeatures(tuple(sources))
     asked = labelled(split.train, sources, train)
-    controller = fit_controller(features, asked, SETTINGS, np.random.default_rng(SEED))
+    controller = fit_controller(ControllerFeatures(tuple(sources)), asked, SETTINGS, np.random.default_rng(SEED))
     return [controller.rerank(one.rankings, MOST) for one in labelled(split.dev, sources, dev)]
 
 
@@ -144,21 +137,16 @@ def variants(split: Split) -> tuple[dict[str, list[Order]], dict[str, list[Order
     """Orders by name of the ranker: of the train rows, where fitted out of fold, and of the dev rows."""
     train = {CALIBRATED: held_out(split.train, KEY_SPACES, {})}
     dev = {CALIBRATED: reranked(split, KEY_SPACES, {}, {})}
-
-    def order(*sources: str) -> list[Order]:
-        return list(map(ids, reranked(split, sources, train, dev)))
-
+    fitted = {**TOGETHER, "support scorer": (KEY,)}
+    for first in FIRST_STAGES:
+        fitted[first + " alone, reordered"] = (first,)
+        fitted |= {f"{first} + {second}": (first, second) for second in (*KEY_SPACES, CALIBRATED, SECOND_HOP)}
     alone = (*FIRST_STAGES, SECOND_HOP, *SPACES, *KEY_SPACES)
     orders = {name: [ids(question.rankings[name]) for question in split.dev] for name in alone}
     orders["oracle: answer paths"] = _oracle(split.dev, lambda question: question.on_paths)
     orders["oracle: tuples"] = _oracle(split.dev, lambda question: question.named)
-    orders["support scorer"] = order(KEY)
     orders[CALIBRATED] = list(map(ids, dev[CALIBRATED]))
-    for first in FIRST_STAGES:
-        orders[first + " alone, reordered"] = order(first)
-        for second in (*KEY_SPACES, CALIBRATED, SECOND_HOP):
-            orders[f"{first} + {second}"] = order(first, second)
-    orders |= {name: order(*sources) for name, sources in TOGETHER.items()}
+    orders |= {name: list(map(ids, reranked(split, sources, train, dev))) for name, sources in fitted.items()}
     on_train = {name: [ids(question.rankings[name]) for question in split.train] for name in alone}
     on_train |= {name: list(map(ids, held_out(split.train, sources, train))) for name, sources in TOGETHER.items()}
     return on_train, orders
@@ -190,25 +178,15 @@ def _oracle(questions: Sequence[RankedQuestion], within: Callable[[RankedQuestio
 
 def means(found: Mapping[str, Measured], rows: Sequence[str]) -> DataFrame:
     """The mean of some measures of each set."""
-    from pandas import DataFrame
-
-    return DataFrame(
-        [
-            {"ranker": row}
-            | {
-                f"{dataset} {measure}": round(float(measured[row][measure].mean()), 1)
-                for dataset, measured in found.items()
-                for measure in ("R@5", "all@5", "all@10", "support@5")
-            }
-            for row in rows
-        ]
-    )
+    measures = ["R@5", "all@5", "all@10", "support@5"]
+    sets = {name: DataFrame({row: of[row][measures].mean() for row in rows}).T for name, of in found.items()}
+    table = concat(sets, axis=1).round(1)
+    table.columns = table.columns.map(" ".join)
+    return table.rename_axis("ranker").reset_index()
 
 
 def gains(found: Mapping[str, Measured], pairs: Sequence[tuple[str, str]]) -> DataFrame:
     """Differences of two rankers in all@5 by set; "" stands for the first stage that is best on these very rows."""
-    from pandas import DataFrame
-
     rows = []
     for first, second in pairs:
         row = {"all@5 of": first, "against": second or "the best first stage"}
@@ -221,24 +199,18 @@ def gains(found: Mapping[str, Measured], pairs: Sequence[tuple[str, str]]) -> Da
 
 def swaps(found: Mapping[str, Measured]) -> DataFrame:
     """First stages with each second source (Tables VIII and IX)."""
-    from pandas import DataFrame
-
     ways = {"alone": "{}", "alone, reordered": "{} alone, reordered"}
     ways |= {f"+ {second}": f"{{}} + {second}" for second in (*KEY_SPACES, CALIBRATED, SECOND_HOP)}
-    return DataFrame(
-        [
-            {"set": dataset, "first stage": first}
-            | {way: round(float(measured[row.format(first)]["all@5"].mean()), 1) for way, row in ways.items()}
-            for dataset, measured in found.items()
-            for first in FIRST_STAGES
-        ]
-    )
+    rows = []
+    for dataset, measured in found.items():
+        for first in FIRST_STAGES:
+            cells = {way: round(float(measured[row.format(first)]["all@5"].mean()), 1) for way, row in ways.items()}
+            rows.append({"set": dataset, "first stage": first, **cells})
+    return DataFrame(rows)
 
 
 def federation(splits: Mapping[str, Split]) -> DataFrame:
     """One reranker for all sets: federated, pooled, and each device alone, dealt at random and by set."""
-    from pandas import DataFrame
-
     asked = [question for split in splits.values() for question in split.dev]
     everything = [question for split in splits.values() for question in split.train]
     order = np.random.default_rng(SEED).permutation(len(everything))
@@ -299,7 +271,4 @@ def _averaged(controllers: Sequence[Controller], asked: Sequence[RankedQuestion]
     """Each question's measures, averaged over the rerankers of one way of training."""
     brought = [[question.rankings[name] for name in FEDERATED.sources] for question in asked]
     found = [measures([ids(one.rerank(rankings, MOST)) for rankings in brought], asked) for one in controllers]
-    total = found[0]
-    for one in found[1:]:
-        total = total + one
-    return total / len(found)
+    return concat(found).groupby(level=0).mean()

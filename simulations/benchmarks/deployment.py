@@ -32,11 +32,11 @@ from simulations.deployment.serving import serve
 from simulations.deployment.small_runs import (
     STRATEGIES,
     differing,
-    few_documents,
     node_configs,
     simulate,
     small_config,
 )
+from simulations.fixtures.demo_home import DemoHome
 
 KILLED = ("memory-fusion", "local-rag")
 _PATIENCE = 900.0  # seconds for an answer to be in the journal
@@ -53,7 +53,9 @@ def run(
 ) -> None:
     """Bring up, compare, tear down; exits with status 1 unless all is as it must be."""
     root = Path(tempfile.mkdtemp(prefix="fedrag-deployment-"))
-    data = few_documents(root / "documents", bench.sized(documents, 1))
+    home = DemoHome(root / "documents", most=bench.sized(documents, 1))
+    home.lay_out()
+    data = home.folders
     asked, start = bench.sized(questions, 2), time.monotonic()
     if kill:
         frame, good = killed(bench, root, data, asked)
@@ -62,9 +64,8 @@ def run(
     else:
         names = bench.sized(strategies, STRATEGIES[0]).split(",")
         with Deployment(root, node_configs(data), service=service) as deployment:
-            bench.tell(
-                f"five devices over TLS after {time.monotonic() - start:.0f} s; logs: {deployment.processes.logs}"
-            )
+            seconds = time.monotonic() - start
+            bench.tell(f"five devices over TLS after {seconds:.0f} s; logs: {deployment.processes.logs}")
             frame = compared(bench, deployment, names, asked, data)
             strangers = [] if bench.quick else list(refusals(deployment))
         good = bool((frame["status"] == COMPLETED).all() and (frame["equal"] == frame["questions"]).all())
@@ -91,17 +92,9 @@ def compared(
         answers, simulated = run.answers, simulate(config, data, deployment.root / "simulated", number)
         other = differing(answers, simulated) if run.status == COMPLETED else []
         result = run.system(strategy)
-        rows.append(
-            {
-                "strategy": strategy,
-                "status": run.status,
-                "seconds": round(run.seconds),
-                "messages": result.messages if result else 0,
-                "questions": questions,
-                "equal": len(answers) - len(other),
-            }
-        )
-    return pd.DataFrame(rows)
+        messages = result.messages if result else 0
+        rows.append((strategy, run.status, round(run.seconds), messages, questions, len(answers) - len(other)))
+    return pd.DataFrame(rows, columns=["strategy", "status", "seconds", "messages", "questions", "equal"])
 
 
 def killed(bench: Bench, root: Path, data: Path, questions: int) -> tuple[pd.DataFrame, bool]:

@@ -13,33 +13,32 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from contextlib import ExitStack, closing
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
+import pandas as pd
 import typer
 from numpy.typing import NDArray
 
-from client_app.app import app
 from fedrag_flwr.demo import QUESTIONS
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.gold import read_gold
 from fedrag_flwr.exchange.routing import restored, rounded
 from fedrag_flwr.knowledge_graph.routing import choose_owners
-from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.privacy.ckks import QuestionCipher, Sandbox, SummaryScorer
 from fedrag_flwr.records import OwnedRows, Question
-from fedrag_flwr.settings import Plain, Settings
+from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.benchmark import read_multihop
 from simulations.bench.frame import Bench
+from simulations.bench.kept_rows import Row
+from simulations.bench.measure import memory_mb, seconds_of
 from simulations.corpora.sentences import DATASETS, encoded, pooled_documents, sentences_of
-from simulations.fixtures.forged_ciphertexts import FORGERIES, attack, forge, targets
+from simulations.fixtures.forged_ciphertexts import FORGERIES, attack, targets
+from simulations.fixtures.simulated import simulated
 from strategies import ServerTools, SummaryRouting, make_strategy
-
-if TYPE_CHECKING:
-    from simulations.reporting.kept_rows import Row
 
 Floats = NDArray[np.float32]
 Method = Callable[[Floats], tuple[NDArray[np.floating], dict[str, float]]]
@@ -58,21 +57,16 @@ def run(
     cases: Annotated[int, typer.Option(help="Forged inputs; 0 for none.")] = 10_000,
 ) -> None:
     """Score in the open and encrypted, ask a federation in all exchanges, and forge."""
-    import pandas as pd
-
     numbers = [int(size) for size in bench.sized(sizes, "100").split(",")]
     rows, asked = vectors_of(bench.data(), max(numbers), bench.sized(questions, 2))
-    kept = bench.rows()
-    scores = [line for size in numbers for line in scored(rows[:size], asked)]
-    bench.table("scores", pd.DataFrame(scores), "Medians of a question.")
+    bench.table("scores", pd.concat([scored(rows[:size], asked) for size in numbers]), "Medians of a question.")
     count = bench.sized(cases, 52)
-    forged = kept.row(f"forged {count}", partial(forgeries, count))
+    forged = bench.rows().row(f"forged {count}", forgeries, count)
     bench.table("forged", pd.DataFrame([forged]), "Forged ciphertexts and keys.")
     gold = [one for one in read_gold(QUESTIONS) if one.split == "train"]
     people = [Question(one.question_id, one.text, one.home) for one in gold]
-    compared: list[Row] = []
-    for name in filter(None, bench.sized(strategies, "").split(",")):
-        compared += exchanges(bench.out / "devices", name, people)
+    names = filter(None, bench.sized(strategies, "").split(","))
+    compared = [line for name in names for line in exchanges(bench.out / "devices", name, people)]
     if compared:
         bench.table("exchanges", pd.DataFrame(compared), "Beside the open exchange.")
 
@@ -82,69 +76,55 @@ def vectors_of(data: Path, summaries: int, questions: int) -> tuple[Floats, Floa
     sentences = sentences_of(pooled_documents(data, summaries // 20 + 10))[:summaries]
     each = [read_multihop(data / f"{name}.jsonl.gz", "train", questions).questions for name in DATASETS.values()]
     asked = [one.text for row in zip_longest(*each) for one in row if one is not None][:questions]
-    return encoded(sentences, "sentences")[0], encoded(asked, "questions")[0]
+    return encoded(sentences, "sentences"), encoded(asked, "questions")
 
 
 # --- scores -------------------------------------------------------------------------------------------
 
 
-def scored(rows: Floats, questions: Floats) -> list[Row]:
-    """All methods in turn over all questions: seconds, bytes, and whether they choose as the open scores do."""
+def scored(rows: Floats, questions: Floats) -> pd.DataFrame:
+    """All methods in turn over all questions: seconds, bytes, and whether they choose as the open scores do.
+
+    Medians; of errors the largest, of shares the mean.
+    """
     owners = [f"owner-{row * _OWNERS // len(rows):02d}" for row in range(len(rows))]
-    with tempfile.TemporaryDirectory() as folder:
-        private, close = encrypted(rows, Path(folder))
-        methods: Mapping[str, Method] = {"open": opened(rows), "downloaded": downloaded(rows), "encrypted": private}
-        told: dict[str, list[dict[str, float]]] = {name: [] for name in methods}
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as workers:
+        methods: Mapping[str, Method] = {
+            "open": opened(rows),
+            "downloaded": downloaded(rows),
+            "encrypted": encrypted(rows, Path(folder), workers),
+        }
+        told = []
         for question in questions:
             truth = rows @ question
             for name, method in methods.items():
                 found, cost = method(question)
                 same = choose_owners(found, owners, 3, 1) == choose_owners(truth, owners, 3, 1)
-                cost |= {"error": float(np.abs(found - truth).max()), "same owner %": 100.0 * same}
-                cost["same five %"] = 100.0 * bool((_best(found) == _best(truth)).all())
-                told[name].append(cost)
-        close()
-    return [{"summaries": len(rows), "method": name, **_summed(costs)} for name, costs in told.items()]
-
-
-def _best(scores: NDArray[np.floating]) -> NDArray[np.intp]:
-    return np.argsort(-scores, kind="stable")[:5]
-
-
-def _summed(costs: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The median of each figure; of errors the largest, of shares the mean."""
-    of = {name: np.array([cost[name] for cost in costs]) for name in costs[0]}
-    chosen = {name: np.max if name == "error" else np.mean if name.endswith("%") else np.median for name in of}
-    return {name: float(f"{chosen[name](values):.4g}") for name, values in of.items()}
+                five = (np.argsort(-found, kind="stable")[:5] == np.argsort(-truth, kind="stable")[:5]).all()
+                cost |= {"error": np.abs(found - truth).max(), "same owner %": 100 * same, "same five %": 100 * five}
+                told.append({"summaries": len(rows), "method": name, **cost})
+    costs = pd.DataFrame(told)
+    ways = {name: "max" if name == "error" else "mean" if "%" in name else "median" for name in costs.columns[2:]}
+    groups = costs.groupby(["summaries", "method"], sort=False)
+    return groups.agg(ways).map(lambda value: float(f"{value:.4g}")).reset_index()
 
 
 def opened(rows: Floats) -> Method:
     """The vector travels in float16, and numpy compares it with all rows."""
-
-    def ask(question: Floats) -> tuple[NDArray[np.floating], dict[str, float]]:
-        start = time.perf_counter()
-        found = rows @ question
-        return found, _cost(time.perf_counter() - start, 0.0, 2 * len(question), 0)
-
-    return ask
+    return lambda asked: (rows @ asked, _cost(seconds_of(np.matmul, rows, asked), 0.0, 2 * len(asked), 0))
 
 
 def downloaded(rows: Floats) -> Method:
     """All rows came once in a byte a value, and numpy compares them at home."""
     overview = rounded([OwnedRows("owner", len(rows))], rows)
     held = np.stack([one.vector for one in restored(overview)])
-
-    def ask(question: Floats) -> tuple[NDArray[np.floating], dict[str, float]]:
-        start = time.perf_counter()
-        found = held @ question
-        return found, _cost(0.0, time.perf_counter() - start, 0, len(overview.codes))
-
-    return ask
+    return lambda asked: (held @ asked, _cost(0.0, seconds_of(np.matmul, held, asked), 0, len(overview.codes)))
 
 
-def encrypted(rows: Floats, folder: Path) -> tuple[Method, Callable[[], None]]:
+def encrypted(rows: Floats, folder: Path, workers: ExitStack) -> Method:
     """As the strategy runs it, with both workers."""
-    sandbox, scorer = Sandbox(), SummaryScorer(folder / "server")
+    sandbox, scorer = workers.enter_context(closing(Sandbox())), SummaryScorer(folder / "server")
+    workers.callback(scorer.close)
     cipher = QuestionCipher(folder / "device", rows.shape[1], sandbox)
     scorer.hold(rows)
     scorer.learn("device", cipher.public, rows.shape[1])
@@ -160,11 +140,7 @@ def encrypted(rows: Floats, folder: Path) -> tuple[Method, Callable[[], None]]:
         at_home = sent - start + time.perf_counter() - done
         return found, _cost(done - sent, at_home, len(asked[0]) + sum(map(len, scores)), len(cipher.public))
 
-    def close() -> None:
-        scorer.close()
-        sandbox.close()
-
-    return ask, close
+    return ask
 
 
 def _cost(server: float, device: float, each: int, once: int) -> dict[str, float]:
@@ -202,12 +178,12 @@ def _beside(plain: SummaryRouting, private: SummaryRouting, exchange: str) -> Ro
 
 def routed(home: Path, strategy: str, exchange: str, asked: Sequence[Question]) -> SummaryRouting:
     """One strategy over the demo's devices, which are built once; the gate accepts nothing, memory answers nothing."""
-    changes: dict[str, Plain] = {} if strategy == "summary-routing" else {"memory.delta": 1.0}
     settings = Settings.from_config(
         {
             "strategy": strategy,
             "exchange": exchange,
             "home": str(home),
+            "federation.devices": DEVICES,
             "models.generator": "smollm2-135m",
             "models.context-tokens": 2048,
             "inference.max-answer-tokens": 8,
@@ -215,16 +191,14 @@ def routed(home: Path, strategy: str, exchange: str, asked: Sequence[Question]) 
             "fedrag.without": "reading, cache",
             "gate.threshold": 1.0,
             "routing.quota": 1_000_000,
-            **changes,
+            **({} if strategy == "summary-routing" else {"memory.delta": 1.0}),
         }
     )
-    tools = ServerTools(settings)
-    made = make_strategy(strategy, settings, asked, tools)
-    if not isinstance(made, SummaryRouting):
-        raise SettingError(f"{strategy} does not route by summaries", where="--strategies", fix="leave it out")
-    nodes: list[dict[str, Plain]] = [{"partition-id": n, "num-partitions": DEVICES} for n in range(DEVICES)]
-    made.run(LocalGrid(app, nodes, settings.flat()), "1")
-    tools.close()
+    with closing(ServerTools(settings)) as tools:
+        made = make_strategy(strategy, settings, asked, tools)
+        if not isinstance(made, SummaryRouting):
+            raise SettingError(f"{strategy} does not route by summaries", where="--strategies", fix="leave it out")
+        made.run(simulated(settings), "1")
     return made
 
 
@@ -234,28 +208,17 @@ def routed(home: Path, strategy: str, exchange: str, asked: Sequence[Question]) 
 def forgeries(cases: int) -> Row:
     """Hand over so many forged inputs of all kinds at all places, then the honest ones."""
     became: Counter[str] = Counter()
-    peak = 0
+    peak = 0.0
     with tempfile.TemporaryDirectory() as folder:
         places, (sandbox, scorer) = targets(Path(folder))
         for case in range(cases):
             rng = np.random.default_rng([0, case])
             place, kind = list(places)[case % len(places)], list(FORGERIES)[case // len(places) % len(FORGERIES)]
-            became[attack(places[place], forge(kind, places[place].good, rng))] += 1
-            peak = max(peak, *(_peak(worker.pid) for worker in (sandbox.worker, scorer.worker)))
+            became[attack(places[place], FORGERIES[kind](places[place].good, rng))] += 1
+            peak = max(peak, *(memory_mb("VmHWM", worker.pid) for worker in (sandbox.worker, scorer.worker)))
         honest = sum(attack(target, target.good) == "taken" for target in places.values())
         scorer.close()
         sandbox.close()
-    told = {
-        "cases": cases,
-        "refused": became["refused"],
-        "worker crashes": became["worker died"],
-        "taken": became["taken"],
-    }
-    return {**told, "honest taken": f"{honest} of {len(places)}", "largest worker MiB": round(peak / 1024)}
-
-
-def _peak(pid: int) -> int:
-    """A process's largest resident memory in KiB; 0 where it is gone."""
-    path = Path(f"/proc/{pid}/status")
-    lines = path.read_text().splitlines() if pid and path.is_file() else []
-    return next((int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), 0)
+    told = {"cases": cases, "refused": became["refused"], "worker crashes": became["worker died"]}
+    told |= {"taken": became["taken"], "largest worker MiB": round(peak)}
+    return {**told, "honest taken": f"{honest} of {len(places)}"}

@@ -1,4 +1,4 @@
-"""What is lost or crashes when input is bad, files are torn, processes are killed or messages are spoilt?
+"""What is lost or crashes when files are torn, processes are killed or messages are spoilt?
 
 Each fault is injected many times, at moments or with messages that are drawn. An attempt is *right* if all is as if
 nothing had happened: the same answers, or the store of an undisturbed twin. Else one of our errors must have told of
@@ -18,37 +18,15 @@ import pandas as pd
 import typer
 
 from fedrag_flwr.errors import FederationError
-from fedrag_flwr.loaded_models import load_models
 from simulations.bench.frame import Bench
+from simulations.bench.kept_rows import Row
 from simulations.bench.plan import named
-from simulations.faults import bad_inputs, bad_replies, bad_stores, moments, spoilt
-from simulations.faults.bad_inputs import SETTINGS, Place
+from simulations.faults import moments, spoilt
 from simulations.faults.small_federation import RUNS
 from simulations.faults.tally import Tally
-from simulations.reporting.kept_rows import Row
 
 SEED = 7
-BAD_INPUTS = {**bad_inputs.CASES, **bad_replies.CASES, **bad_stores.CASES}
-
-
-def bad_input(root: Path, moments: int, rng: np.random.Generator) -> Tally:
-    """Each bad input, once."""
-    tally, models = Tally(), load_models(SETTINGS.models, root)
-    for number, label in enumerate(BAD_INPUTS):
-        place = Place(root / str(number), models)
-        tally.attempt(lambda label=label, place=place: _told(label, place))  # type: ignore[misc]
-    return tally
-
-
-def _told(label: str, place: Place) -> str:
-    expected, case = BAD_INPUTS[label]
-    told = case(place).error
-    assert told == expected, f"{label}: {told}"
-    return told
-
-
 AT_MOMENTS: Mapping[str, Callable[[Path, int, np.random.Generator], Tally]] = {
-    "bad-input": bad_input,
     "device-killed": moments.device_killed,
     "server-killed": moments.server_killed,
     "disk-full": moments.disk_full,
@@ -65,7 +43,7 @@ SPOILT: Mapping[str, Callable[[Path, int, np.random.Generator, int], Tally]] = {
     "spoilt-service": spoilt.service,
 }
 FAULTS = (*AT_MOMENTS, *SPOILT)
-QUICK = ("bad-input", "device-killed", "disk-full", "spoilt-requests", "spoilt-replies")
+QUICK = ("device-killed", "disk-full", "spoilt-requests", "spoilt-replies")
 
 
 def run(
@@ -79,12 +57,12 @@ def run(
     for name in ("flwr", "fedrag_flwr", "httpx"):  # each refusal has its line
         logging.getLogger(name).setLevel(logging.CRITICAL)
     counts = {"spoilt-runs": bench.sized(runs, 1), **dict.fromkeys(AT_MOMENTS, bench.sized(moments, 1))}
-    wanted = [name for name in named(faults, FAULTS, "fault") if not bench.quick or name in QUICK]
     kept, rows = bench.rows(), []
-    for name in wanted:
-        count = counts.get(name, bench.sized(messages, 10))
-        bench.tell(f"{name}: {count}")
-        rows.append(kept.row(f"{name} {count}", lambda name=name, count=count: measure(bench, name, count)))  # type: ignore[misc]
+    for name in named(faults, FAULTS, "fault"):
+        if not bench.quick or name in QUICK:
+            count = counts.get(name, bench.sized(messages, 10))
+            bench.tell(f"{name}: {count}")
+            rows.append(kept.row(f"{name} {count}", measure, bench, name, count))
     bench.table("faults", pd.DataFrame(rows))
     if any(row["crashes"] for row in rows):
         raise FederationError("something crashed or was lost", where="faults", fix="see the table")

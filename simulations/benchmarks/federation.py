@@ -3,28 +3,30 @@
 All systems answer the same questions over the same devices, in turn: first where each home holds what its questions
 need, then where documents are dealt at random. `--sets` names multi-hop files of the data folder, or `guides` and
 `demo`: documents of five departments, each question asked at home and elsewhere. `answers.csv` has a line of each
-question and system. The two settings may run side by side, as two commands with `--setting` and `--out`.
+question and system. The two settings may run side by side, as two commands with `--setting` and `--out`. With several
+numbers of devices, ``scaling.csv`` and charts say what grows with them.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast, get_args
+from typing import Annotated, cast, get_args
 
 import typer
+from pandas import DataFrame, concat
 
 from fedrag_flwr.cli.console import out
 from fedrag_flwr.demo import QUESTIONS
-from fedrag_flwr.evaluation.bootstrap import Interval
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.evaluation.measures import size
 from simulations.bench.frame import Bench
 from simulations.bench.outcome import accuracy_of, answer_frame, difference_of, groups, prepared_frame, write_outcome
-from simulations.bench.plan import DEPARTMENTS, BenchPlan, Setting, Split, named
+from simulations.bench.plan import DEPARTMENTS, BenchPlan, Setting, named
 from simulations.bench.run import run_plan
 from simulations.bench.systems import SYSTEMS, refuse_clashes
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from simulations.bench.tables import with_interval
 
 # The paper's rows in its order (`local-memory` is its FD-RAG without fusion), then the floor and others.
 TABLE = {
@@ -40,7 +42,7 @@ TABLE = {
 SETS = "hotpotqa,2wikimultihopqa,musique"
 REFERENCES = {"local": "plain", "federated": "local-rag"}
 QUICK = {"setting": "federated", "sets": "hotpotqa", "systems": "local-rag,fedrag"}
-QUICK_QUESTIONS, QUICK_DEVICES = 2, 2
+QUICK_QUESTIONS, QUICK_DEVICES = 2, "2"
 
 
 def run(
@@ -48,7 +50,7 @@ def run(
     systems: Annotated[str, typer.Option(help="Names separated by commas; `list` names all. Else the table's.")] = "",
     sets: Annotated[str, typer.Option(help="Files of the data folder without their ending, or paths.")] = "",
     setting: Annotated[str, typer.Option(help="local or federated; both without it.")] = "",
-    devices: Annotated[int, typer.Option(help="Number of devices.")] = 5,
+    devices: Annotated[str, typer.Option(help="Number of devices; several, separated by commas, show growth.")] = "5",
     questions: Annotated[int, typer.Option(help="Questions of each set.")] = 40,
     seed: Annotated[int, typer.Option(help="Fixes the dealing of documents.")] = 7,
     split: Annotated[str, typer.Option(help="dev to report, train to choose settings.")] = "dev",
@@ -59,32 +61,30 @@ def run(
         return
     if bench.quick:
         setting, sets, systems = setting or QUICK["setting"], sets or QUICK["sets"], systems or QUICK["systems"]
-        questions, devices = min(questions, QUICK_QUESTIONS), min(devices, QUICK_DEVICES)
+        questions, devices = min(questions, QUICK_QUESTIONS), QUICK_DEVICES if devices == "5" else devices
     settings = named(setting or ",".join(TABLE), get_args(Setting), "setting")
     chosen = {one: named(systems, SYSTEMS) if systems else TABLE[one] for one in settings}
+    if not all(one.strip().isdecimal() for one in devices.split(",")):
+        raise SettingError(f"'{devices}' are no numbers", where="--devices", fix="separate numbers by commas")
+    fixed = {"questions": questions, "seed": seed, "changes": bench.changes, "split": split}
     plans = [
-        BenchPlan(
-            data=file_of(bench, name.strip()),
-            systems=names,
-            setting=cast("Setting", one),
-            devices=devices,
-            questions=questions,
-            seed=seed,
-            changes=bench.changes,
-            split=cast("Split", split),
-        )
+        BenchPlan(file_of(bench, name.strip()), names, cast("Setting", one), int(count), **fixed)  # type: ignore[arg-type]
         for one, names in chosen.items()
         for name in (sets or SETS).split(",")
+        for count in devices.split(",")
     ]
     for plan in plans:
         refuse_clashes(plan.systems, plan.base(), plan.changes)
-    run_plans(bench, plans)
+    answers, prepared = run_plans(bench, plans)
+    if "," in devices:
+        points = points_of(answers, prepared)
+        bench.table("scaling", points, "By devices; what has no other unit is the mean of a question")
+        for name, column, told in (("right", "ACC", "ACC, per cent"), ("messages", "messages", "messages a question")):
+            bench.chart(name, points.pivot(index="devices", columns="system", values=column), "devices", told)
 
 
 def run_plans(bench: Bench, plans: list[BenchPlan]) -> tuple[DataFrame, DataFrame]:
     """Run plans, each in a folder of its own; print the tables, and give all answers and preparations."""
-    from pandas import concat
-
     answers, prepared = [], []
     for plan in plans:
         start = time.monotonic()
@@ -104,55 +104,55 @@ def run_plans(bench: Bench, plans: list[BenchPlan]) -> tuple[DataFrame, DataFram
     return every, before
 
 
+def spread(answers: DataFrame, *keys: str, cells: Callable[[str, DataFrame], dict[str, object]]) -> DataFrame:
+    """A line for the values of all keys but the last; each value of the last gives some cells of it."""
+    lines: dict[tuple[str, ...], dict[str, object]] = {}
+    for values, own in groups(answers, *keys):
+        line = lines.setdefault(values[:-1], dict(zip(keys[:-1], values[:-1], strict=True)))
+        line |= cells(values[-1], own)
+    return DataFrame(list(lines.values())).fillna("")
+
+
 def accuracy_table(answers: DataFrame) -> DataFrame:
     """ACC and seconds of each system, with two columns for each set."""
-    from pandas import DataFrame
 
-    lines: dict[tuple[str, str], dict[str, object]] = {}
-    for (setting, system, name), own in groups(answers, "setting", "system", "set"):
-        line = lines.setdefault((setting, system), {"setting": setting, "system": system})
-        line[f"{name}: ACC"] = round(accuracy_of(own).value, 1)
-        line[f"{name}: s"] = round(own["seconds"].mean(), 2)
-    return DataFrame(list(lines.values()))
+    def cells(name: str, own: DataFrame) -> dict[str, object]:
+        return {f"{name}: ACC": round(accuracy_of(own).value, 1), f"{name}: s": round(own["seconds"].mean(), 2)}
+
+    return spread(answers, "setting", "system", "set", cells=cells)
 
 
 def over_all_table(answers: DataFrame) -> DataFrame:
     """Right answers, ACC and its interval over all sets, beside the setting's reference."""
-    from pandas import DataFrame
-
     lines = []
     for (setting, system), own in groups(answers, "setting", "system"):
         beside = answers[(answers["setting"] == setting) & (answers["system"] == REFERENCES[setting])]
         line: dict[str, object] = {"setting": setting, "system": system, "questions": len(own)}
         line["right"] = int(own["right"].sum())
-        line["ACC"] = _told(accuracy_of(own))
+        line["ACC"] = with_interval(accuracy_of(own))
         if len(beside) == len(own) and system != REFERENCES[setting]:
-            line[f"minus {REFERENCES[setting]}"] = _told(difference_of(own, beside), "+")
+            line[f"minus {REFERENCES[setting]}"] = with_interval(difference_of(own, beside), "+")
         lines.append(line)
     return DataFrame(lines).fillna("")
 
 
 def documents_table(answers: DataFrame) -> DataFrame:
     """Right, wrong and declined answers by where the documents lie that a question needs."""
-    from pandas import DataFrame
 
-    lines: dict[tuple[str, ...], dict[str, object]] = {}
-    for (setting, name, system, place), own in groups(answers, "setting", "set", "system", "documents"):
-        line = lines.setdefault((setting, name, system), {"setting": setting, "set": name, "system": system})
+    def cells(place: str, own: DataFrame) -> dict[str, object]:
         right, declined = int(own["right"].sum()), int(own["declined"][own["right"] == 0].sum())
-        line[place] = f"{right} / {len(own) - right - declined} / {declined}"
-    return DataFrame(list(lines.values())).fillna("")
+        return {place: f"{right} / {len(own) - right - declined} / {declined}"}
+
+    return spread(answers, "setting", "set", "system", "documents", cells=cells)
 
 
 def path_table(answers: DataFrame) -> DataFrame:
     """How many questions each path answered, what share rightly, and how fast."""
-    from pandas import DataFrame
 
-    lines: dict[tuple[str, str], dict[str, object]] = {}
-    for (setting, system, path), own in groups(answers, "setting", "system", "path"):
-        line = lines.setdefault((setting, system), {"setting": setting, "system": system})
-        line[path] = f"{len(own)} / {100 * own['right'].mean():.0f} / {own['seconds'].mean():.2f}"
-    return DataFrame(list(lines.values())).fillna("")
+    def cells(path: str, own: DataFrame) -> dict[str, object]:
+        return {path: f"{len(own)} / {100 * own['right'].mean():.0f} / {own['seconds'].mean():.2f}"}
+
+    return spread(answers, "setting", "system", "path", cells=cells)
 
 
 def cost_table(answers: DataFrame) -> DataFrame:
@@ -161,8 +161,30 @@ def cost_table(answers: DataFrame) -> DataFrame:
     return answers.groupby(["setting", "system"], sort=False)[columns].mean().round(2).reset_index()
 
 
-def _told(found: Interval, sign: str = "") -> str:
-    return f"{found.value:{sign}.1f} ({found.low:{sign}.1f} to {found.high:{sign}.1f})"
+def points_of(answers: DataFrame, prepared: DataFrame) -> DataFrame:
+    """A line for each system and number of devices."""
+    points = []
+    for (system, count), own in groups(answers, "system", "devices"):
+        right = accuracy_of(own.assign(home=""))  # each question counts once, however few its device has
+        shared = prepared[(prepared["system"] == system) & (prepared["devices"] == int(count))]
+        if shared.empty:  # an oracle prepares nothing
+            continue
+        points.append(
+            {
+                "system": system,
+                "devices": int(count),
+                "questions": len(own),
+                "ACC": round(right.value, 1),
+                "ACC 95 %": f"{right.low:.0f} to {right.high:.0f}",
+                "seconds": round(own["seconds"].mean(), 2),
+                "messages": round(own["messages"].mean(), 1),
+                "sent": size(own["bytes"].mean()),
+                "server ms": round(1000 * own["server s"].mean(), 1),
+                **{f"{way} before": size(shared[f"bytes {way}"].sum()) for way in ("up", "down")},
+                "server s before": shared["server s"].sum(),
+            }
+        )
+    return DataFrame(points).sort_values(["system", "devices"], kind="stable")
 
 
 def file_of(bench: Bench, name: str) -> Path:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import hashlib
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
+import torch
 
 from fedrag_flwr import wire
 from fedrag_flwr.memory.fusion.shared import SharedMemory
@@ -28,7 +28,7 @@ from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import START, Cursor, Delta, MemoryItem, Pending
 from fedrag_flwr.text.pipeline import SpacyPipeline
 from simulations.bench.frame import Bench
-from simulations.reporting.kept_rows import Row
+from simulations.bench.kept_rows import Row
 
 SIZES = (10_000, 100_000, 1_000_000)
 DEVICES = 100
@@ -42,16 +42,11 @@ _SYLLABLES = ("ba", "dor", "el", "fin", "gar", "hul", "is", "kem", "lo", "mar", 
 
 def run(bench: Bench) -> None:
     """Fuse the memories of a hundred devices, then a change, for each number of memories."""
-    import pandas as pd
-
-    kept = bench.rows()
-    rows = []
+    kept, rows = bench.rows(), []
     for size in bench.sized(SIZES, (200,)):
         devices = bench.sized(DEVICES, 2)
         bench.tell(f"{size:,} memories of {devices} devices")
-        rounds = cache(partial(bench.apart, measure, size, devices))  # both are measured in one go
-        for title in ("first", "change"):
-            rows.append(kept.row(f"{size} {title}", lambda title=title, rounds=rounds: rounds()[title]))  # type: ignore[misc]
+        rows += kept.row(f"{size}", bench.apart, measure, size, devices)
     bench.table("fusion", pd.DataFrame(rows), "Seconds are the processor's; bytes are those of the wire.")
 
 
@@ -73,16 +68,14 @@ class Round:
         self.seconds[step] = self.seconds.get(step, 0.0) + time.process_time() - before
 
 
-def measure(size: int, devices: int) -> dict[str, Row]:
+def measure(size: int, devices: int) -> list[Row]:
     """Fuse everything, then the change."""
-    import torch
-
     torch.set_num_threads(1)
     models = SentenceEncoder(threads=1), SpacyPipeline()
     models[0].encode(["Loaded?"])
     models[1].questions(["Loaded?"])
     base = peak_rss_mb()
-    rows: dict[str, Row] = {}
+    rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         shared = SharedMemory.open(Path(folder) / "server", *models, bridges_per_item=1)
         identity = {"device": ASKER, "dimension": str(models[0].dimension)}
@@ -99,24 +92,25 @@ def measure(size: int, devices: int) -> dict[str, Row]:
                         done.sent += len(page.items)
                         with done.timed("take"):
                             shared.take(came)
-                with done.timed("merge"):
-                    shared.merge()
-                with done.timed("compose"):
-                    shared.compose()
+                for step, act in (("merge", shared.merge), ("compose", shared.compose)):
+                    with done.timed(step):
+                        act()
                 known = _hand_out(shared, device, known, done)
-                report = shared.fuse()
-                rows[title] = {
-                    "memories": size,
-                    "round": title,
-                    "sent": done.sent,
-                    **{f"{step} s": round(seconds, 2) for step, seconds in done.seconds.items()},
-                    **{name: count for name, count in report.counts().items() if not name.startswith("rejected")},
-                    "B up each": round(done.up / done.sent),
-                    "got": done.got,
-                    "down MB": round(done.down / 1e6, 2),
-                    "base MB": round(base),
-                    "peak MB": round(peak_rss_mb()),
-                }
+                report = shared.fuse().counts()
+                rows.append(
+                    {
+                        "memories": size,
+                        "round": title,
+                        "sent": done.sent,
+                        **{f"{step} s": round(seconds, 2) for step, seconds in done.seconds.items()},
+                        **{name: count for name, count in report.items() if not name.startswith("rejected")},
+                        "B up each": round(done.up / done.sent),
+                        "got": done.got,
+                        "down MB": round(done.down / 1e6, 2),
+                        "base MB": round(base),
+                        "peak MB": round(peak_rss_mb()),
+                    }
+                )
         shared.close()
     return rows
 
@@ -173,17 +167,9 @@ def deltas(size: int, devices: int, number: int) -> Iterator[Delta]:
 
 def _memory(device: int, place: int, edition: int) -> MemoryItem:
     digest = hashlib.sha256(f"{device} {place} {edition}".encode()).digest()
-    names = [_name(digest[start : start + 3]) for start in (0, 8)]
+    names = ["".join(_SYLLABLES[byte % 16] for byte in digest[at : at + 3]).capitalize() for at in (0, 8)]
     question = _ASKED[digest[16] % len(_ASKED)].format(names[0])
     edges, anchors = (digest.hex()[:32],), (names[0].casefold(),)
-    return MemoryItem(digest.hex(), question, names[1], "single", "NAME", edges, anchors, _vector(digest), "made-up")
-
-
-def _name(digest: Sequence[int]) -> str:
-    """One of some 4,000 names."""
-    return "".join(_SYLLABLES[byte % len(_SYLLABLES)] for byte in digest).capitalize()
-
-
-def _vector(digest: bytes) -> NDArray[np.float32]:
     vector = np.random.default_rng(int.from_bytes(digest[:8], "little")).standard_normal(384, dtype=np.float32)
-    return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
+    vector /= np.linalg.norm(vector)
+    return MemoryItem(digest.hex(), question, names[1], "single", "NAME", edges, anchors, vector, "made-up")

@@ -10,16 +10,17 @@ from __future__ import annotations
 import ctypes
 import math
 import time
-from collections.abc import Mapping
 from contextlib import suppress
-from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
+import torch
 import typer
 from numpy.typing import NDArray
+from pandas import DataFrame, Series
+from torch import Tensor
 
 from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, learn
 from fedrag_flwr.hypergraph.base import keep_memberships
@@ -29,15 +30,13 @@ from fedrag_flwr.hypergraph.objective import Entries, hard_objective
 from fedrag_flwr.hypergraph.rows import project_rows
 from fedrag_flwr.sources.benchmark import read_multihop
 from simulations.bench.frame import Bench
+from simulations.bench.kept_rows import Row
+from simulations.bench.measure import memory_mb
 from simulations.corpora.sentences import DATASETS, encoded, pooled_documents, sentence_units, sentences_of
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 SEED = 7
 EARLY = (10, 20, 50)  # steps after which the decrease is told
 Floats = NDArray[np.float64]
-Row = Mapping[str, float | str]
 
 
 def run(
@@ -47,30 +46,26 @@ def run(
     questions: Annotated[int, typer.Option(help="Dev rows of each set for the loss curves.")] = 100,
 ) -> None:
     """Learn from more and more sentences, and record the loss at each step."""
-    from pandas import DataFrame, Series
-
     counts = [int(size) for size in bench.sized(sizes, "40,80").split(",")]
     texts = sentences_of(pooled_documents(bench.data()))[: max(counts)]
-    vectors, _ = encoded(texts, "pooled sentences")
+    vectors = encoded(texts, "pooled sentences")
     kept, rows = bench.rows(), {}
     for count in counts:
-        rows[count] = kept.row(f"sparse {count}", partial(bench.apart, measure_sparse, vectors[:count]))
+        rows[count] = kept.row(f"sparse {count}", bench.apart, measure_sparse, vectors[:count])
     growth = DataFrame(list(rows.values()))
     for name in ("cpu_seconds", "peak_mb"):
         growth[f"{name} growth / N"] = (growth[name].pct_change() + 1) / (growth["sentences"].pct_change() + 1)
     bench.table("growth", growth.round(4))
     if (many := bench.sized(dense, counts[0])) in rows:
-        other = kept.row(f"dense {many}", partial(bench.apart, measure_dense, vectors[:many]))
+        other = kept.row(f"dense {many}", bench.apart, measure_dense, vectors[:many])
         bench.table("dense", DataFrame([rows[many], other]).round(4), f"At {many} sentences")
-    learnt = {name: _learnt(bench, name, bench.sized(questions, 1)) for name in DATASETS}
+    learnt = {}
+    for name, file in DATASETS.items():
+        first = read_multihop(bench.data() / f"{file}.jsonl.gz", "dev", bench.sized(questions, 1), None).documents
+        own = encoded(sentences_of(first), f"sentences of {name}")
+        learnt[name] = learn([sentence_units(own)], LearningSettings(), np.random.default_rng(SEED))
     bench.table("convergence", DataFrame([convergence(name, one) for name, one in learnt.items()]))
     bench.chart("loss", DataFrame({name: Series(one.loss) for name, one in learnt.items()}), "step", "loss")
-
-
-def _learnt(bench: Bench, name: str, rows: int) -> Learning:
-    documents = read_multihop(bench.data() / f"{DATASETS[name]}.jsonl.gz", "dev", rows, None).documents
-    vectors, _ = encoded(sentences_of(documents), f"sentences of {name}")
-    return learn([sentence_units(vectors)], LearningSettings(), np.random.default_rng(SEED))
 
 
 def convergence(name: str, learnt: Learning) -> Row:
@@ -103,42 +98,34 @@ def measure_sparse(vectors: NDArray[np.float32]) -> Row:
     units, settings = sentence_units(vectors), LearningSettings()
     before, used = _baseline_mb(), time.process_time()
     learnt = learn([units], settings, np.random.default_rng(SEED))
-    took = {"cpu_seconds": time.process_time() - used, "peak_mb": _peak_mb() - before}
+    took = {
+        "cpu_seconds": time.process_time() - used,
+        "peak_mb": memory_mb("VmHWM") - before,
+        "steps": len(learnt.step_sizes),
+    }
     start = begin(units, settings, np.random.default_rng(SEED))
     descent = descend([block.part for block in start.blocks], [block.rows for block in start.blocks], settings)
     entries, weights, _ = start.sparsify(descent.rows, settings.threshold)
-    members = np.bincount(entries.edges)
-    return {
-        "method": "sparse",
-        "sentences": len(units.ids),
-        **took,
-        "steps": len(learnt.step_sizes),
-        "hard_objective": hard_objective(units.vectors, weights, entries, settings),
-        "hyperedges": int((members > 0).sum()),
-        "largest": int(members.max()),
-        "orphans": learnt.orphans,
-    }
+    objective = hard_objective(units.vectors, weights, entries, settings)
+    return _learnt_row("sparse", units, took, objective, np.bincount(entries.edges), learnt.orphans)
 
 
 def measure_dense(vectors: NDArray[np.float32]) -> Row:
     """Run the dense method."""
-    import_module("torch")
     units, settings = sentence_units(vectors), LearningSettings()
     before, used = _baseline_mb(), time.process_time()
     rows, losses = learn_dense(units, settings, np.random.default_rng(SEED))
-    took = {"cpu_seconds": time.process_time() - used, "peak_mb": _peak_mb() - before}
+    took = {"cpu_seconds": time.process_time() - used, "peak_mb": memory_mb("VmHWM") - before, "steps": len(losses) - 1}
     kept, orphans = keep_memberships(rows, settings.threshold)
-    members = kept.sum(axis=0)
-    return {
-        "method": "dense",
-        "sentences": len(units.ids),
-        **took,
-        "steps": len(losses) - 1,
-        "hard_objective": dense_hard_objective(units, rows, settings),
-        "hyperedges": int((members > 0).sum()),
-        "largest": int(members.max()),
-        "orphans": orphans,
-    }
+    objective = dense_hard_objective(units, rows, settings)
+    return _learnt_row("dense", units, took, objective, kept.sum(axis=0), orphans)
+
+
+def _learnt_row(
+    method: str, units: Units, took: Row, objective: float, members: NDArray[np.integer], orphans: int
+) -> Row:
+    told = {"method": method, "sentences": len(units.ids), **took, "hard_objective": objective}
+    return {**told, "hyperedges": int((members > 0).sum()), "largest": int(members.max()), "orphans": orphans}
 
 
 def _baseline_mb() -> float:
@@ -146,13 +133,7 @@ def _baseline_mb() -> float:
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)  # what importing left free would hide what learning takes
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    return _peak_mb()
-
-
-def _peak_mb() -> float:
-    """Most memory that the process held; Linux's own figure, for `getrusage` remembers the parent's too."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) / 1e3 for line in lines if line.startswith("VmHWM"))
+    return memory_mb("VmHWM")
 
 
 # --- the dense method: eq. 4-8 in torch with memberships as weights -------------------------------
@@ -163,13 +144,8 @@ def learn_dense(group: Units, settings: LearningSettings, rng: np.random.Generat
 
     Starts from positive random rows (C.2) and takes exactly `settings.steps` steps; `candidates` plays no part.
 
-    Returns
-    -------
-    tuple
-        The soft incidence of shape (n, ceil(n / units_per_edge)), and the loss before each step and at the end.
+    Gives tuple The soft incidence of shape (n, ceil(n / units_per_edge)), and the loss before each step and at the end.
     """
-    import torch
-
     start = rng.uniform(0.01, 1.0, (len(group.ids), math.ceil(len(group.ids) / settings.units_per_edge)))
     rows = start / np.maximum(start.sum(axis=1, keepdims=True), 1e-12)
     vectors, losses = torch.from_numpy(group.vectors), []
@@ -194,14 +170,10 @@ def dense_hard_objective(group: Units, rows: Floats, settings: LearningSettings)
 
 def dense_soft_loss(group: Units, rows: Floats, settings: LearningSettings) -> float:
     """Compute what `learn_dense` minimises, for any memberships of shape (n, m), in double precision."""
-    import torch
-
     return float(_loss(torch.from_numpy(group.vectors.astype(np.float64)), torch.from_numpy(rows), settings))
 
 
 def _loss(vectors: Tensor, memberships: Tensor, settings: LearningSettings) -> Tensor:
-    import torch
-
     mass = memberships.sum(dim=0).clamp_min(1e-9)
     prototypes = memberships.T @ vectors / mass[:, None]
     intra = ((memberships * _distances(vectors, prototypes)).sum(dim=0) / mass).mean()

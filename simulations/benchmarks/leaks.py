@@ -10,56 +10,56 @@ behind a surrogate; and how much of the documents' wording stands in the summari
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from contextlib import closing
-from functools import partial
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
+import pandas as pd
 import typer
 from numpy.typing import NDArray
+from pandas import DataFrame
 
 from fedrag_flwr.demo import PARTITION, PARTITION_STRONG
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.evaluation.bootstrap import mean_interval
+from fedrag_flwr.evaluation.bootstrap import Interval, mean_interval
+from fedrag_flwr.exchange.routing import restored, rounded
 from fedrag_flwr.knowledge_graph.summaries import ExtractiveSummarizer, copied_share, longest_copy, subgraph_of
-from fedrag_flwr.loaded_models import load_models
+from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.memory.store.graph_store import GraphStore
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy import EntityPartition, RandomisedResponse, SurrogateMemo, load_partition
+from fedrag_flwr.nodes import store_root
+from fedrag_flwr.privacy import RandomisedResponse, SurrogateMemo, load_partition
 from fedrag_flwr.privacy.normalise import normal_name
 from fedrag_flwr.privacy.randomised_response import keep_probability
-from fedrag_flwr.settings import Plain, fedrag_home
+from fedrag_flwr.records import EvidenceRequest, EvidenceUnit, MemoryItem, OwnedRows, ShareRequest, SummaryRequest
+from fedrag_flwr.settings import Plain, Settings, fedrag_home
+from fedrag_flwr.text.segment import under_title
 from simulations.bench.frame import Bench
-from simulations.fixtures.leak_fixture import LeakFixture, Seen, Text, Vectors, seen_of, text_of
-from simulations.reporting.kept_rows import Row
+from simulations.bench.kept_rows import Row
+from simulations.bench.tables import with_interval
+from simulations.fixtures.demo_home import NAMES, DemoHome, titled_sentences
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
+MASKED: dict[str, Plain] = {"privacy.export": "type-masking"}
+STRONG: dict[str, Plain] = {"privacy.export": "ldp", "privacy.partition": "demo-strong", "privacy.group-size": 26}
 MODES: dict[str, dict[str, Plain]] = {
     "none": {"privacy.export": "none"},
-    "type-masking": {"privacy.export": "type-masking"},
+    "type-masking": MASKED,
     "ldp 1": {"privacy.export": "ldp"},
-    "ldp strong": {"privacy.export": "ldp", "privacy.partition": "demo-strong", "privacy.group-size": 26},
-    "ldp strong, vectors": {
-        "privacy.export": "ldp",
-        "privacy.partition": "demo-strong",
-        "privacy.group-size": 26,
-        "graph.share": "vector",
-    },
+    "ldp strong": STRONG,
+    "ldp strong, vectors": {**STRONG, "graph.share": "vector"},
+    "type-masking, erased": {**MASKED, "graph.detail": "erased"},
 }
-DETAILS: dict[str, dict[str, Plain]] = {"type-masking, erased": {"graph.detail": "erased"}}
-MODES |= {mode: MODES["type-masking"] | changes for mode, changes in DETAILS.items()}
+ERASED = "type-masking, erased"  # of which the wording alone is measured, unless it is named
 COMMUNITIES = 50  # of each device whose summaries are read
-DEVICES = ("launchers", "missions", "observatories", "people", "worlds")
 CHANNELS = ("memories", "summaries", "evidence")
 _WORD = re.compile(r"\w+")
 _RUN = 3  # words that stand together
-_DRAWS = 100  # of surrogates, each by a device that never drew before
+_DRAWS = 100  # of surrogates
 _RESAMPLES = 2000  # of the documents behind an interval
 _PERSON = "PERSON"
 
@@ -69,18 +69,16 @@ def run(
     modes: Annotated[str, typer.Option(help="Names separated by semicolons; all without it.")] = "",
 ) -> None:
     """Release everything under each mode, and attack it."""
-    import pandas as pd
-
-    chosen = (modes or bench.sized(";".join(mode for mode in MODES if mode not in DETAILS), "type-masking")).split(";")
+    chosen = (modes or bench.sized(";".join(mode for mode in MODES if mode != ERASED), "type-masking")).split(";")
     models = load_models(bench.settings.models, fedrag_home())
-    fixture = LeakFixture(bench.out / "devices", models, bench.sized(DEVICES, ("people",)), bench.sized(None, 2))
-    fixture.prepare()
+    home = LeakFixture(bench.out / "devices", bench.sized(NAMES, ("people",)), bench.sized(None, 2), step=2)
+    home.prepare(models)
     kept = bench.rows("rows", models.generator_id)
-    rows = [kept.row(mode, partial(measure, fixture, mode)) for mode in chosen]
+    rows = [kept.row(mode, measure, home, models, mode) for mode in chosen]
     for name, frame in tables(rows).items():
         bench.table(name, frame)
-    shown = [mode for mode in (*chosen, *DETAILS) if MODES[mode].get("graph.share") != "vector"]
-    told = [kept.row(f"wording {mode}", partial(wording, fixture, mode)) for mode in dict.fromkeys(shown)]
+    shown = [mode for mode in dict.fromkeys((*chosen, ERASED)) if MODES[mode].get("graph.share") != "vector"]
+    told = [kept.row(f"wording {mode}", wording, home, models, mode) for mode in shown]
     bench.table("wording", pd.DataFrame(told).round(1), "What summaries copy.")
 
 
@@ -123,33 +121,18 @@ def membership(scored: Sequence[Sequence[tuple[bool, float]]]) -> dict[str, floa
     also holds that over the held documents alone, which is a score interval there. And the share of held documents
     that score higher than all others of their device: nobody else is accused.
     """
-    won = [_won(device) for device in scored]
-    rng = np.random.default_rng(0)
+    won, drawn, rng = [], np.zeros(_RESAMPLES), np.random.default_rng(0)
+    for device in scored:  # 1 where the held document scores higher, a half where they are level
+        held, others = (np.array([score for of, score in device if of == which]) for which in (True, False))
+        won.append(np.heaviside(held[:, None] - others, 0.5))
     alone = mean_interval(np.concatenate([pairs.mean(axis=1) for pairs in won]), rng=rng)
-    low, high = np.quantile(_areas(won, rng), (0.025, 0.975))
-    above = np.concatenate([pairs.min(axis=1) == 1.0 for pairs in won])
-    return {
-        "auc": alone.value,
-        "low": min(float(low), alone.low),
-        "high": max(float(high), alone.high),
-        "above all": float(above.mean()),
-    }
-
-
-def _won(device: Sequence[tuple[bool, float]]) -> NDArray[np.float64]:
-    """Who scores higher: 1 the held document, 0 the other, a half where they are level; shape (held, others)."""
-    held, others = (np.array([score for of, score in device if of == which]) for which in (True, False))
-    won: NDArray[np.float64] = (held[:, None] > others) + 0.5 * (held[:, None] == others)
-    return won
-
-
-def _areas(won: Sequence[NDArray[np.float64]], rng: np.random.Generator) -> NDArray[np.float64]:
-    """The area of each resample, every device's held and other documents drawn anew, shape (resamples,)."""
-    drawn = np.zeros(_RESAMPLES)
     for pairs in won:
-        held, others = (rng.integers(size, size=(_RESAMPLES, size)) for size in pairs.shape)
-        drawn += pairs[held[:, :, None], others[:, None, :]].mean(axis=2).sum(axis=1)
-    return drawn / sum(map(len, won))
+        rows, columns = (rng.integers(size, size=(_RESAMPLES, size)) for size in pairs.shape)
+        drawn += pairs[rows[:, :, None], columns[:, None, :]].mean(axis=2).sum(axis=1)
+    low, high = np.quantile(drawn / sum(map(len, won)), (0.025, 0.975))
+    above = np.concatenate([pairs.min(axis=1) == 1.0 for pairs in won])
+    bounds = {"low": min(float(low), alone.low), "high": max(float(high), alone.high)}
+    return {"auc": alone.value, **bounds, "above all": float(above.mean())}
 
 
 def restoration(device: EdgeDevice, seen: Seen) -> dict[str, float]:
@@ -172,50 +155,40 @@ def surrogates(device: EdgeDevice, names: Sequence[str]) -> dict[str, float]:
         return {"covered": 0, "kept": 0}
     partition = load_partition(PARTITION_STRONG if privacy.partition == "demo-strong" else PARTITION)
     covered = [name for name in names if partition.find(_PERSON, name) is not None]
-    return {
-        "covered": len(covered),
-        "kept": float(np.mean([_kept(partition, privacy.epsilon, covered) for _ in range(_DRAWS)])),
-    }
+    kept = []
+    for _ in range(_DRAWS):  # each by a device that never drew before
+        with TemporaryDirectory() as folder, closing(SurrogateMemo(Path(folder) / "surrogates.sqlite")) as memo:
+            response = RandomisedResponse(partition, privacy.epsilon, memo)
+            drawn = response.perturb([(_PERSON, name) for name in covered])
+        kept.append(sum(normal_name(a.name) == normal_name(b) for a, b in zip(drawn, covered, strict=True)))
+    return {"covered": len(covered), "kept": float(np.mean(kept))}
 
 
-def _kept(partition: EntityPartition, epsilon: float, names: Sequence[str]) -> int:
-    """How many of some persons' names a device that never drew before leaves as they are."""
-    with TemporaryDirectory() as folder, closing(SurrogateMemo(Path(folder) / "surrogates.sqlite")) as memo:
-        drawn = RandomisedResponse(partition, epsilon, memo).perturb([(_PERSON, name) for name in names])
-    return sum(normal_name(one.name) == normal_name(name) for one, name in zip(drawn, names, strict=True))
-
-
-def measure(fixture: LeakFixture, mode: str) -> Row:
+def measure(home: LeakFixture, models: Models, mode: str) -> Row:
     """Release everything under one mode, and attack it."""
     scored: defaultdict[str, list[list[tuple[bool, float]]]] = defaultdict(list)
-    totals: defaultdict[str, float] = defaultdict(float)
-    with fixture.opened(MODES[mode]) as devices:
+    totals: Counter[str] = Counter()
+    with home.opened(MODES[mode], models) as devices:
         for device in devices:
-            texts = fixture.texts(device.name)
+            texts = home.texts(device.name, models.encoder)
             seen = seen_of(device, texts)
-            scores = [member_scores(text, seen, fixture.models.encoder) for text in texts]
+            scores = [member_scores(text, seen, models.encoder) for text in texts]
             for attack in scores[0]:
                 scored[attack].append([(text.held, one[attack]) for text, one in zip(texts, scores, strict=True)])
-            for what, count in (restoration(device, seen) | {"shared": len(seen.memories)}).items():
-                totals[what] += count
-    row: dict[str, float | str] = {"mode": mode, **totals}
-    for attack, by_device in scored.items():
-        row |= {f"{attack}: {what}": value for what, value in membership(by_device).items()}
-    return row
+            totals.update(restoration(device, seen) | {"shared": len(seen.memories)})
+    told = {attack: membership(by_device) for attack, by_device in scored.items()}
+    return {"mode": mode, **totals, **{f"{one}: {what}": told[one][what] for one in told for what in told[one]}}
 
 
-def wording(fixture: LeakFixture, mode: str) -> Row:
+def wording(home: LeakFixture, models: Models, mode: str) -> Row:
     """How much of its community's sentences a summary shares, mean over the summaries of all devices."""
     figures: list[dict[str, float]] = []
-    with fixture.opened(MODES[mode]) as devices:
+    with home.opened(MODES[mode], models) as devices:
         for device in devices:
-            store = device.store
+            store, graph = device.store, device.graph.knowledge()
             titles = {passage.id: passage.title for passage in store.passages()}
             texts = {one.id: one.text for one in store.sentences()}
-            known, graph = (
-                GraphStore(store.database, device.models.encoder.dimension).communities(),
-                device.graph.knowledge(),
-            )
+            known = GraphStore(store.database, models.encoder.dimension).communities()
             for name in sorted(known)[:COMMUNITIES]:
                 told = subgraph_of(graph, known[name].members, titles, texts)
                 summary = ExtractiveSummarizer(device.settings.graph.detail).summarize(told)
@@ -228,8 +201,7 @@ def wording(fixture: LeakFixture, mode: str) -> Row:
                             "with a number %": 100.0 * any(char.isdigit() for char in shown.text),
                         }
                     )
-    means = {key: float(np.mean([one[key] for one in figures])) for key in figures[0]} if figures else {}
-    return {"mode": mode, "summaries": len(figures), **means}
+    return {"mode": mode, "summaries": len(figures), **dict(pd.DataFrame(figures).mean())}
 
 
 def tables(rows: Sequence[Row]) -> dict[str, DataFrame]:
@@ -237,28 +209,109 @@ def tables(rows: Sequence[Row]) -> dict[str, DataFrame]:
 
     Each device has so few documents that a false positive rate of 1 % means none.
     """
-    import pandas as pd
-
     attacks = [key.removesuffix(": auc") for key in rows[0] if key.endswith(": auc")]
     areas, found, names = [], [], []
     for row in rows:
         mode = {"mode": row["mode"]}
-        areas.append(
-            mode
-            | {"memories": row["shared"]}
-            | {
-                a: "{:.2f} [{:.2f}, {:.2f}]".format(*(row[f"{a}: {what}"] for what in ("auc", "low", "high")))
-                for a in attacks
-            }
-        )
-        found.append(mode | {a: round(100 * float(row[f"{a}: above all"])) for a in attacks})
-        shares = {
-            what: round(100 * float(row[what]) / max(1.0, float(row["names"])), 1) for what in (*CHANNELS, "anywhere")
-        }
-        told = mode | {"names": row["names"], **shares, "in the partition": row["covered"]}
-        if covered := float(row["covered"]):
-            size = int(MODES[str(row["mode"])].get("privacy.group-size", 5))
-            told |= {"surrogate is the name": round(100 * float(row["kept"]) / covered, 1)}
-            told |= {"best possible": round(100 * keep_probability(size, 1.0), 1)}
-        names.append(told)
+        intervals = {a: Interval(*(row[f"{a}: {what}"] for what in ("auc", "low", "high"))) for a in attacks}
+        told = {attack: with_interval(one, digits=2) for attack, one in intervals.items()}
+        areas.append({**mode, "memories": row["shared"], **told})
+        found.append(mode | {a: round(100 * row[f"{a}: above all"]) for a in attacks})
+        shares = {what: round(100 * row[what] / max(1, row["names"]), 1) for what in (*CHANNELS, "anywhere")}
+        line = {**mode, "names": row["names"], **shares, "in the partition": row["covered"]}
+        if row["covered"]:
+            size = int(MODES[row["mode"]].get("privacy.group-size", 5))
+            line["surrogate is the name"] = round(100 * row["kept"] / row["covered"], 1)
+            line["best possible"] = round(100 * keep_probability(size, 1.0), 1)
+        names.append(line)
     return {"membership": pd.DataFrame(areas), "recall": pd.DataFrame(found), "names": pd.DataFrame(names)}
+
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A document as an attacker has it: its sentences, and their vectors under its title, shape (n, dimension)."""
+
+    name: str
+    sentences: tuple[str, ...]
+    vectors: Vectors
+    held: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a member sees of one device: texts by channel, vectors, and the replies to each sentence of a document."""
+
+    memories: tuple[MemoryItem, ...]  # of the shared memories, this device's
+    # what the server reads, and what members download in a byte a value, shape (n, dimension)
+    summary_texts: tuple[str, ...]
+    summary_vectors: Vectors
+    # evidence, by document and then by the sentence whose vector was sent
+    replies: Mapping[str, Sequence[Sequence[EvidenceUnit]]]
+
+    def texts(self) -> dict[str, list[str]]:
+        """All texts by channel."""
+        return {
+            "memories": [" | ".join((item.question, item.answer, *item.anchors)) for item in self.memories],
+            "summaries": list(self.summary_texts),
+            "evidence": [text_of(unit) for asked in self.replies.values() for given in asked for unit in given],
+        }
+
+
+class LeakFixture(DemoHome):
+    """Devices that hold every second document; what is released is released from a copy of the stores."""
+
+    def prepare(self, models: Models) -> None:
+        """Write the folders and build the devices, where that was not done yet."""
+        self.lay_out()
+        for name in self.names:
+            with self._open(name, self.stores, {}, models) as device:
+                device.build(graph=True)
+
+    def texts(self, name: str, encoder: Encoder) -> list[Text]:
+        """The documents of a demo device, of which every second is held."""
+        found = []
+        for number, path in enumerate(self.documents(name)):
+            title, sentences = titled_sentences(path)
+            vectors = encoder.encode([under_title(title, sentence) for sentence in sentences])
+            found.append(Text(path.stem, tuple(sentences), vectors, number % self.step == 0))
+        return found
+
+    @contextmanager
+    def opened(self, changes: Mapping[str, Plain], models: Models) -> Iterator[list[EdgeDevice]]:
+        """The devices under changed settings, over copies of their stores."""
+        with self.copied() as home, ExitStack() as stack:
+            yield [stack.enter_context(self._open(name, home, changes, models)) for name in self.names]
+
+    def _open(self, name: str, home: Path, changes: Mapping[str, Plain], models: Models) -> EdgeDevice:
+        """A device whose store lies in this home; memories are made by rules, and no name is public."""
+        fixed: dict[str, Plain] = {"home": str(home), "data.root": str(self.folders)}
+        fixed |= {"memory.tokens-per-kilotoken": 0, "privacy.public-names": ""}
+        settings = Settings.from_config({**fixed, **changes})
+        return EdgeDevice(name, self.folders / name, store_root(settings, name), settings, models)
+
+
+def text_of(unit: EvidenceUnit) -> str:
+    """A sentence of evidence under its title."""
+    return under_title(unit.title, unit.text)
+
+
+def seen_of(device: EdgeDevice, texts: Sequence[Text]) -> Seen:
+    """What a member gets who takes all memories and summaries, and asks with the vector of every sentence."""
+    items = device.giving.memories(ShareRequest("memories", 0)).items if device.settings.fedrag.has("memories") else ()
+    summaries = device.giving.summaries(SummaryRequest("", (), "download")).summaries
+    told = rounded((OwnedRows(device.name, len(summaries)),), np.stack([one.vector for one in summaries]))
+    budget = device.settings.inference.remote_units
+    replies = {}
+    for text in texts:
+        asked = [EvidenceRequest(f"{row}", vector, (), budget) for row, vector in enumerate(text.vectors)]
+        given = device.giving.evidence(asked, "nearest").evidence
+        replies[text.name] = [one.units for one in given]
+    return Seen(
+        items,
+        tuple(one.text for one in summaries if one.text),
+        np.stack([one.vector for one in restored(told)]),
+        replies,
+    )

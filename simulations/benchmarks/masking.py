@@ -10,61 +10,50 @@ questions: whether the answer still stands there, and how many of the names that
 
 from __future__ import annotations
 
-import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import numpy as np
+import pandas as pd
 import typer
+from pandas import DataFrame
 
-from fedrag_flwr.demo import CORPUS
-from fedrag_flwr.evaluation import share_interval
-from fedrag_flwr.evaluation.metrics import accuracy, normalise_answer
+from fedrag_flwr.evaluation import accuracy, normalise_answer, share_interval
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.privacy import Bundle, KnownNames, Operator, TypeMasking
+from fedrag_flwr.privacy import Bundle, Operator, TypeMasking
 from fedrag_flwr.privacy.analyser import FURTHER_TYPES, PERSONAL_TYPES, PersonalDataAnalyser, stay_offline
 from fedrag_flwr.privacy.erasure import KEEP, QueryFocusedErasure
 from fedrag_flwr.privacy.normalise import clean
-from fedrag_flwr.privacy.register import read_register
 from fedrag_flwr.privacy.replacement import PLACEHOLDER
-from fedrag_flwr.records import Document, Passage, Sentence
 from fedrag_flwr.settings import fedrag_home
-from fedrag_flwr.sources.folder import FolderSource
 from fedrag_flwr.text.base import Pipeline
 from fedrag_flwr.text.segment import under_title
 from simulations.bench.frame import Bench
+from simulations.bench.kept_rows import Row
 from simulations.corpora.sentences import json_lines, rows_of
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
-    from simulations.reporting.kept_rows import Row
 
 FILES = ("presidio_generated_small", "presidio_generated_large", "presidio_synth_v2")
 SORTS = {  # one name for what the sets call by several
-    "STREET_ADDRESS": "ADDRESS",
-    "ZIP_CODE": "ADDRESS",
+    **dict.fromkeys(("STREET_ADDRESS", "ZIP_CODE"), "ADDRESS"),
     "GPE": "LOCATION",
     "PREFIX": "TITLE",
+    "DOMAIN_NAME": "URL",
+    "US_DRIVER_LICENSE": "ID",
+    "US_SSN": "SSN",
     "EMAIL_ADDRESS": "EMAIL",
     "PHONE_NUMBER": "PHONE",
     "IBAN_CODE": "IBAN",
-    "US_SSN": "SSN",
     "IP_ADDRESS": "IP",
-    "DOMAIN_NAME": "URL",
-    "US_DRIVER_LICENSE": "ID",
 }
 STRUCTURED = ("CREDIT_CARD", "PHONE", "EMAIL", "SSN", "IBAN", "IP", "ID")
 CASES: dict[str, Callable[[str], str]] = {"original": str, "lower": str.lower, "upper": str.upper}
 NAMES = frozenset({"PERSON", "ORG", "GPE", "LOC", "FAC", "NORP", "EVENT", "PRODUCT", "WORK_OF_ART"})
 PASSAGES = 4
-PARAGRAPHS = 500  # of each device, for the spans that a reader judges
-_SHORTEST = 20  # characters of such a paragraph
 _LEAST = 3  # characters of a name that is looked for
 Found = tuple[int, int, str]
 Finder = Callable[[str], list[Found]]
@@ -97,7 +86,6 @@ def run(
     bench: Bench,
     rows: Annotated[int, typer.Option(help="Texts of each set.")] = 10_000,
     questions: Annotated[int, typer.Option(help="HotpotQA questions for the operators; 0 for none.")] = 60,
-    spans: Annotated[int, typer.Option(help="Masked spans of real documents to draw for a reader; 0 for none.")] = 0,
 ) -> None:
     """Measure finders and type masking on the labelled sets, and operators on the passages of questions."""
     models = load_models(bench.settings.models, fedrag_home())
@@ -110,19 +98,13 @@ def run(
         texts = list(read(bench.data() / f"{file}.jsonl.gz", taken))
         for name, find in finders.items():
             change = CASES.get(name.removeprefix("type masking, "), str)
-            told.append(kept.row(f"{file} {taken} {name}", partial(measure, file, name, texts, find, change)))
+            told.append(kept.row(f"{file} {taken} {name}", measure, file, name, texts, find, change))
             bench.tell(f"{file}: {name}")
     bench.table("recall", recall(told), "Hidden spans by set.")
     bench.table("types", by_type(told), "Hidden spans by type, all sets.")
-    if spans:
-        roots = (bench.data() / "guides", CORPUS)
-        folders = [path for root in roots for path in sorted(root.iterdir()) if path.is_dir()]
-        bench.table("spans", drawn(folders, models.pipeline, spans, seed=1), "Masked spans of the guides and the demo.")
     if count := bench.sized(questions, 2):
         asked = asked_of(bench.data(), count, models)
-        left = [
-            kept.row(f"{name} {count}", partial(operated, name, asked, chain)) for name, chain in chains(models).items()
-        ]
+        left = [kept.row(f"{name} {count}", operated, name, asked, chain) for name, chain in chains(models).items()]
         bench.table("operators", operators(left), "Per cent of answers, of names and of characters that are left.")
 
 
@@ -175,111 +157,60 @@ def measure(file: str, name: str, texts: Sequence[Labelled], find: Finder, chang
         text = change(labelled.text)
         if len(text) != len(labelled.text) or clean(text) != text:
             continue  # a few letters become two in upper case: the labels would point elsewhere
-        found = find(labelled.text)
-        by, marked = [""] * len(text), [False] * len(text)
-        for start, end, sort in found:
-            by[start:end] = [sort] * (end - start)
+        telling = np.array([char.isalnum() for char in text], dtype=np.bool_)
+        masked, marked = np.zeros(len(text), dtype=np.bool_), np.zeros(len(text), dtype=np.bool_)
+        for start, end, _ in find(labelled.text):
+            masked[start:end] = True
         parts = ("all", "odd") if labelled.template % 2 else ("all",)
         for start, end, sort in labelled.spans:
-            marked[start:end] = [True] * (end - start)
-            hidden = all(by[at] or not text[at].isalnum() for at in range(start, end))
+            marked[start:end] = True
+            hidden = bool((masked | ~telling)[start:end].all())
             for part in parts:
                 counts.update({f"{part} spans {sort}": 1, f"{part} hidden {sort}": int(hidden)})
         for part in parts:
-            counts[f"{part} masked"] += sum(bool(sort) and char.isalnum() for char, sort in zip(text, by, strict=True))
-            counts[f"{part} right"] += sum(
-                bool(sort) and is_labelled and char.isalnum()
-                for char, sort, is_labelled in zip(text, by, marked, strict=True)
-            )
+            counts[f"{part} masked"] += int((masked & telling).sum())
+            counts[f"{part} right"] += int((masked & telling & marked).sum())
     return {"data": file, "system": name, **counts}
 
 
-def _shares(row: Row, part: str, sorts: Iterable[str] | None = None) -> tuple[int, int]:
+def _shares(rows: Iterable[Row], part: str, sorts: Iterable[str] | None = None) -> tuple[int, int]:
     """Hidden spans and spans of some sorts; of all without any."""
-    wanted = [key.removeprefix(f"{part} spans ") for key in row if key.startswith(f"{part} spans ")]
-    wanted = [sort for sort in wanted if sorts is None or sort in sorts]
-    return tuple(sum(int(row[f"{part} {what} {sort}"]) for sort in wanted) for what in ("hidden", "spans"))  # type: ignore[return-value]
+    hidden = spans = 0
+    for row in rows:
+        for key, count in row.items():
+            sort = key.removeprefix(f"{part} spans ")
+            if sort != key and (sorts is None or sort in sorts):
+                hidden, spans = hidden + int(row[f"{part} hidden {sort}"]), spans + int(count)
+    return hidden, spans
 
 
 def recall(rows: Sequence[Row]) -> DataFrame:
     """One line for each set, system and part: recall of all sorts, of persons and of structured identifiers."""
-    import pandas as pd
-
     lines = []
     for row in rows:
         for part, said in (("all", "all"), ("odd", "held-out templates")):
-            hidden, spans = _shares(row, part)
+            hidden, spans = _shares([row], part)
             low, high = share_interval(hidden, spans)
-            persons, structured = _shares(row, part, ("PERSON",)), _shares(row, part, STRUCTURED)
-            lines.append(
-                {
-                    "data": row["data"],
-                    "system": row["system"],
-                    "templates": said,
-                    "spans": spans,
-                    "recall": f"{hidden / max(1, spans):.3f} [{low:.3f}, {high:.3f}]",
-                    "persons": round(persons[0] / max(1, persons[1]), 3),
-                    "structured": round(structured[0] / max(1, structured[1]), 3),
-                    "precision": round(int(row.get(f"{part} right", 0)) / max(1, int(row.get(f"{part} masked", 0))), 3),
-                }
-            )
+            persons, structured = (_shares([row], part, sorts) for sorts in (("PERSON",), STRUCTURED))
+            line = {"data": row["data"], "system": row["system"], "templates": said, "spans": spans}
+            line["recall"] = f"{hidden / max(1, spans):.3f} [{low:.3f}, {high:.3f}]"
+            precision = row.get(f"{part} right", 0), row.get(f"{part} masked", 0)
+            for name, (one, of) in {"persons": persons, "structured": structured, "precision": precision}.items():
+                line[name] = round(one / max(1, of), 3)
+            lines.append(line)
     return pd.DataFrame(lines)
 
 
 def by_type(rows: Sequence[Row]) -> DataFrame:
     """Recall by type over all sets together, a column for each system."""
-    import pandas as pd
-
-    sorts = sorted({key.split()[-1] for row in rows for key in row if key.startswith("all spans ")})
     lines = []
-    for sort in sorts:
+    for sort in sorted({key.split()[-1] for row in rows for key in row if key.startswith("all spans ")}):
         line: dict[str, object] = {"type": sort}
         for system in dict.fromkeys(str(row["system"]) for row in rows):
-            shares = [_shares(row, "all", (sort,)) for row in rows if row["system"] == system]
-            hidden, spans = (sum(share[at] for share in shares) for at in (0, 1))
+            hidden, spans = _shares([row for row in rows if row["system"] == system], "all", (sort,))
             line |= {"spans": spans, system: round(hidden / max(1, spans), 3)}
         lines.append(line)
     return pd.DataFrame(lines).sort_values("spans", ascending=False)
-
-
-# --- masked spans that a reader judges ----------------------------------------------------------------
-
-
-def drawn(folders: Iterable[Path], pipeline: Pipeline, count: int, seed: int) -> DataFrame:
-    """Draw spans that type masking hides in the documents of some devices: where they stand, and their type."""
-    import pandas as pd
-
-    lines = [line for folder in folders for line in _hidden(folder, pipeline)]
-    random.Random(seed).shuffle(lines)
-    return pd.DataFrame(lines[:count], columns=["folder", "document", "start", "end", "type"])
-
-
-def _hidden(folder: Path, pipeline: Pipeline) -> Iterator[tuple[str, str, int, int, str]]:
-    """What a device masks in its first paragraphs, which tell it what is private."""
-    every = (part for document in FolderSource(folder).read().documents for part in _paragraphs(document))
-    read = list(islice(every, PARAGRAPHS))
-    names = KnownNames()
-    names.know(read_register(_passages(read, pipeline)))
-    masking = TypeMasking(pipeline, names=names)
-    for document, at, text in read:
-        [bundle] = masking.operate(names.tell([Bundle((text,))]))
-        for start, end, kind in places(text, bundle.prose[0]) if bundle.changes else ():
-            yield folder.name, document, at + start, at + end, kind
-
-
-def _paragraphs(document: Document) -> Iterator[tuple[str, int, str]]:
-    """A document's id, and its paragraphs with the places where they begin."""
-    at = 0
-    for part in re.split(r"(\n\s*\n)", document.text):
-        if len(part.strip()) > _SHORTEST:
-            yield document.id, at, clean(part)
-        at += len(part)
-
-
-def _passages(read: Sequence[tuple[str, int, str]], pipeline: Pipeline) -> Iterator[Passage]:
-    facts = pipeline.facts([text for _, _, text in read])
-    for (document, at, text), told in zip(read, facts, strict=True):
-        yield Passage(f"{document}#{at}", document, "", text, (Sentence("", "", text, tuple(told)),))
 
 
 # --- what operators leave of passages ---------------------------------------------------------------
@@ -356,12 +287,7 @@ def operated(name: str, questions: Sequence[Asked], chain: Sequence[Operator]) -
 
 def operators(rows: Sequence[Row]) -> DataFrame:
     """Shares in per cent."""
-    import pandas as pd
-
-    kinds = ("answers", "names", "characters")
-    return pd.DataFrame(
-        {"operators": row["operators"]}
-        | {f"{kind} left": round(100 * float(row[f"{kind} left"]) / max(1.0, float(row[kind])), 1) for kind in kinds}
-        | {"answers": row["answers"], "names": row["names"]}
-        for row in rows
-    )
+    found = pd.DataFrame(rows)
+    for kind in ("answers", "names", "characters"):
+        found[f"{kind} left"] = (100 * found[f"{kind} left"] / found[kind].clip(lower=1)).round(1)
+    return found.drop(columns="characters")

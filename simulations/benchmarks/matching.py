@@ -7,16 +7,16 @@ by Zipf's law, so that some are common. Each size runs in a process of its own.
 from __future__ import annotations
 
 import time
-from functools import partial
 
 import numpy as np
+import pandas as pd
 
 from fedrag_flwr.device.modes import TOP_K
 from fedrag_flwr.memory.matcher import Matcher
 from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import MemoryItem
 from simulations.bench.frame import Bench
-from simulations.reporting.kept_rows import Row
+from simulations.bench.kept_rows import Row
 
 SIZES = (10_000, 100_000, 1_000_000)
 DIMENSION = 384
@@ -26,14 +26,12 @@ SEED = 7
 
 def run(bench: Bench) -> None:
     """Ask a hundred questions, each near to one memory, over each number of memories."""
-    import pandas as pd
-
     alpha = bench.settings.memory.alpha
     kept = bench.rows("rows", f"{alpha} {TOP_K}")
     rows = []
     for size in bench.sized(SIZES, (1_000,)):
         bench.tell(f"{size:,} memories")
-        rows.append(kept.row(str(size), partial(bench.apart, measure, size, alpha, TOP_K)))
+        rows.append(kept.row(str(size), bench.apart, measure, size, alpha, TOP_K))
     bench.table("matching", pd.DataFrame(rows))
 
 
@@ -43,10 +41,8 @@ def measure(size: int, alpha: float, k: int) -> Row:
     vectors = rng.standard_normal((size, DIMENSION), dtype=np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     anchors = [tuple({f"a{number}" for number in row}) for row in rng.zipf(1.3, (size, 4))]
-    items = [
-        MemoryItem(f"m{row:07}", "", "", "single", "NAME", (), anchors[row], vectors[row], "made-up")
-        for row in range(size)
-    ]
+    pairs = enumerate(zip(anchors, vectors, strict=True))
+    items = [MemoryItem(f"m{row:07}", "", "", "single", "NAME", (), own, one, "made-up") for row, (own, one) in pairs]
     start = time.perf_counter()
     matcher = Matcher(items, alpha)
     opened = time.perf_counter() - start
@@ -58,11 +54,6 @@ def measure(size: int, alpha: float, k: int) -> Row:
         clock.append(1e3 * (time.perf_counter() - before[0]))
         cpu.append(1e3 * (time.process_time() - before[1]))
         assert best.item.id == items[row].id
-    return {
-        "memories": size,
-        "p50 ms": round(float(np.percentile(clock, 50)), 2),
-        "p99 ms": round(float(np.percentile(clock, 99)), 2),
-        "CPU p50 ms": round(float(np.percentile(cpu, 50)), 2),
-        "open s": round(opened, 2),
-        "peak MB": round(peak_rss_mb()),
-    }
+    p50, p99 = np.percentile(clock, (50, 99)).round(2).tolist()
+    row = {"memories": size, "p50 ms": p50, "p99 ms": p99, "CPU p50 ms": round(float(np.median(cpu)), 2)}
+    return {**row, "open s": round(opened, 2), "peak MB": round(peak_rss_mb())}

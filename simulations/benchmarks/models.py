@@ -15,6 +15,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from pandas import DataFrame
 
 from fedrag_flwr.models import resolve
 from fedrag_flwr.models.llama import LlamaEngine, instructions
@@ -40,8 +41,6 @@ def run(
     rounds: Annotated[int, typer.Option(help="Of each import.")] = 8,
 ) -> None:
     """Measure each form of the weights, and each import."""
-    from pandas import DataFrame
-
     rows = []
     for name in bench.sized(generators, "smollm2-135m").split(","):
         path = resolve(name.strip())

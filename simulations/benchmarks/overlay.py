@@ -6,17 +6,18 @@ share network and holdings. Growth from 100 to 100,000 peers is over made-up kno
 
 from __future__ import annotations
 
-import json
 import math
 import resource
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from pandas import DataFrame, Index, Series, concat
 
 from fedrag_flwr.overlay import LearningRules, Topics, WalkRules, gossip, make_overlay, noisy_sketch
 from fedrag_flwr.overlay.sketches import counts_of
@@ -24,18 +25,19 @@ from fedrag_flwr.overlay.topic_sums import Floats, Values, first_centroids, move
 from fedrag_flwr.records import WalkKind
 from simulations.bench.frame import Bench
 from simulations.bench.plan import named
-from simulations.overlay.mmlu import (
+from simulations.overlay.simulator import (
     EPSILON,
     FANOUT,
     GOSSIP_ROUNDS,
+    MEANS,
     QUESTIONS,
     THRESHOLD,
-    Means,
+    Faults,
     MmluPeers,
+    Simulator,
     SubjectKnowledge,
     ask_all,
 )
-from simulations.overlay.simulator import Asked, Faults, Simulator
 
 SIZES, FEW_SIZES = (20, 40, 60, 80, 100), (20, 60, 100)
 KINDS: tuple[WalkKind, ...] = ("topic", "sketch", "random", "flooding")
@@ -61,35 +63,31 @@ def run(
     most: Annotated[int, typer.Option(help="Peers of the largest made-up network.")] = 100_000,
 ) -> None:
     """Let questions walk, and count whom they query; print a table of each kind."""
-    every: dict[str, Callable[[], None]] = {
-        "walks": lambda: walks(bench),
-        "varied": lambda: varied(bench),
-        "faults": lambda: faults(bench),
-        "stores": lambda: stores(bench),
-        "topics": lambda: topics(bench),
-        "scale": lambda: scale(bench, bench.sized(most, 100)),
+    every: dict[str, Callable[[Bench], None]] = {
+        "walks": walks,
+        "varied": varied,
+        "faults": faults,
+        "stores": stores,
+        "topics": topics,
+        "scale": partial(scale, most=bench.sized(most, 100)),
     }
     for name in named(tables or ",".join(every), tuple(every), "table"):
-        every[name]()
+        every[name](bench)
 
 
-def _peers(bench: Bench, every: int = 1) -> MmluPeers:
-    return MmluPeers(bench.data(), every * bench.sized(1, 500))
+_peers = cache(MmluPeers)  # for all tables
 
 
 def walks(bench: Bench) -> None:
     """All walks at all sizes (table 1, figure 3), and how a topic walk shortens with questions (figure 4)."""
-    from pandas import DataFrame, Index
-
-    mmlu, kept, rows = _peers(bench), bench.rows("walks"), []
+    mmlu, kept, rows = _peers(bench.data(), bench.sized(1, 500)), bench.rows("walks"), []
     for peers in bench.sized(SIZES, (20,)):
         found: list[Row] = [
-            {"peers": peers, "walk": kind, **kept.row(f"{kind} {peers}", lambda k=kind, n=peers: measured(mmlu, k, n))}  # type: ignore[misc]
-            for kind in KINDS
+            {"peers": peers, "walk": kind, **kept.row(f"{kind} {peers}", measured, mmlu, kind, peers)} for kind in KINDS
         ]
         rows += [{**row, "of flooding %": 100 * row["queried"] / found[-1]["queried"]} for row in found]
     table = DataFrame(rows)
-    curves = {f"{row['peers']} peers": json.loads(row["so far"]) for row in rows if row["walk"] == "topic"}
+    curves = {f"{row['peers']} peers": row["so far"] for row in rows if row["walk"] == "topic"}
     across = Index([STEP * (place + 1) for place in range(len(next(iter(curves.values()))))])
     bench.table("walks", table.drop(columns="so far").round(2))
     bench.chart("convergence", DataFrame(curves, across), "questions", "peers queried a question so far, topic walk")
@@ -104,47 +102,38 @@ def measured(
     **changed: Any,
 ) -> Row:
     """Means over all questions and draws, over the first 500 and the last 500, and over all so far in steps of 500."""
-    runs: list[list[Asked]] = []
-    right = []
+    runs: list[DataFrame] = []
     for seed in seeds:
         simulator = mmlu.simulator(kind, peers, seed=seed, **changed)
-        runs.append(ask_all(simulator, questions, seed))
+        asked = ask_all(simulator, questions, seed)
         assert isinstance(simulator.knowledge, SubjectKnowledge)
-        held, subject = simulator.knowledge.of, mmlu.rows.subject[mmlu.chosen]
-        right.append(np.mean([subject[row] in held.get(one.answered_by, ()) for row, one in enumerate(runs[-1])]))
-    every = Means.of([one for one_run in runs for one in one_run])
+        held, subject = simulator.knowledge.of, mmlu.subject[mmlu.chosen]
+        right = [100 * (subject[row] in held.get(by, ())) for row, by in enumerate(asked["answered by"])]
+        runs.append(asked.assign(**{"right %": right}))
     return {
-        "hops": every.hops,
-        "queried": every.queried,
-        "on the wire": every.wire,
-        "hits %": every.hit,
-        "right %": 100 * float(np.mean(right)),
-        "first 500": Means.of([one for one_run in runs for one in one_run[:STEP]]).queried,
-        "last 500": Means.of([one for one_run in runs for one in one_run[-STEP:]]).queried,
-        "between draws": float(np.std([Means.of(one_run).queried for one_run in runs])),
-        "so far": json.dumps([round(value, 2) for value in so_far(runs)]),
+        **dict(concat(runs)[[*MEANS, "right %"]].mean()),
+        "first 500": float(concat([one[:STEP] for one in runs])["queried"].mean()),
+        "last 500": float(concat([one[-STEP:] for one in runs])["queried"].mean()),
+        "between draws": float(np.std([one["queried"].mean() for one in runs])),
+        "so far": so_far([one["queried"] for one in runs]),
     }
 
 
-def so_far(runs: Sequence[Sequence[Asked]]) -> list[float]:
-    """Peers queried a question, over all questions so far, in steps of 500."""
-    ends = range(STEP, len(runs[0]) + STEP, STEP)
-    return [Means.of([one for one_run in runs for one in one_run[:end]]).queried for end in ends]
+def so_far(queried: Sequence[Sequence[float] | Series[float]]) -> list[float]:
+    """Peers queried a question, over all questions so far of several runs, in steps of 500."""
+    ends = range(STEP, len(queried[0]) + STEP, STEP)
+    return [round(float(np.mean([value for one in queried for value in one[:end]])), 2) for end in ends]
 
 
 def varied(bench: Bench) -> None:
     """Noise of sketches, connectivity (figure 5) and k (figure 7), one at a time."""
-    from pandas import DataFrame
-
-    mmlu, kept, rows = _peers(bench), bench.rows("varied"), []
+    mmlu, kept, rows = _peers(bench.data(), bench.sized(1, 500)), bench.rows("varied"), []
     for name, (kind, values) in VARIED.items():
         for value in bench.sized(values, values[:1]):
             for peers in bench.sized(FEW_SIZES, (20,)):
                 change = {name: value if name == "epsilon" else int(value)}
-                found = kept.row(
-                    f"{name} {value:g} {peers}",
-                    lambda k=kind, n=peers, c=change: measured(mmlu, k, n, LESS_QUESTIONS, SEEDS[:1], **c),  # type: ignore[misc]
-                )
+                given = (mmlu, kind, peers, LESS_QUESTIONS, SEEDS[:1])
+                found = kept.row(f"{name} {value:g} {peers}", measured, *given, **change)
                 rows.append({"varied": name, "value": value, "walk": kind, "peers": peers, **found})
     bench.table("varied", DataFrame(rows)[["varied", "value", "walk", "peers", "queried", "hits %"]].round(2))
 
@@ -154,16 +143,12 @@ def varied(bench: Bench) -> None:
 
 def faults(bench: Bench) -> None:
     """Dead peers never answer; liars claim everything, in sketches too. Home sees half of their junk for what it is."""
-    from pandas import DataFrame
-
-    mmlu, kept, rows = _peers(bench), bench.rows("faults"), []
+    mmlu, kept, rows = _peers(bench.data(), bench.sized(1, 500)), bench.rows("faults"), []
     for dead, liars in bench.sized(FAULTS, FAULTS[-1:]):
         for kind in ("topic", "sketch", "flooding"):
             for reputation in (True, False) if kind != "flooding" and (dead or liars) else (True,):
-                found = kept.row(
-                    f"{kind} dead={dead} liars={liars} reputation={reputation}",
-                    lambda k=kind, d=dead, n=liars, r=reputation: faulty(mmlu, k, d, n, r),  # type: ignore[misc]
-                )
+                key = f"{kind} dead={dead} liars={liars} reputation={reputation}"
+                found = kept.row(key, faulty, mmlu, kind, dead, liars, reputation)
                 what = {"dead %": 100 * dead, "liars %": 100 * liars, "walk": kind, "reputation": str(reputation)}
                 rows.append({**what, **found})
     bench.table("faults", DataFrame(rows).round(2))
@@ -179,25 +164,22 @@ def faulty(mmlu: MmluPeers, kind: WalkKind, dead: float, liars: float, reputatio
     assert isinstance(simulator.knowledge, SubjectKnowledge)
     honest = [subject for peer, held in simulator.knowledge.of.items() if peer not in bad for subject in held]
     there = simulator.knowledge.best[: len(asked)][:, honest].max(axis=1) >= THRESHOLD
-    means, last = Means.of(asked), Means.of(asked[-STEP:])
+    means, last = asked.mean(), asked[-STEP:].mean()
     return {
-        "queried": means.queried,
-        "on the wire": means.wire,
-        "answered %": means.hit - means.junk,
+        **dict(means[["queried", "on the wire"]]),
+        "answered %": means["hits %"] - means["junk %"],
         "honest peers know %": 100 * float(there.mean()),
-        "junk taken %": means.junk,
-        "junk, last 500": last.junk,
-        "answered, last 500": last.hit - last.junk,
+        "junk taken %": means["junk %"],
+        "junk, last 500": last["junk %"],
+        "answered, last 500": last["hits %"] - last["junk %"],
     }
 
 
 def stores(bench: Bench) -> None:
     """Central stores that lack a part of all rows or subjects, beside 20 peers that hold everything (figure 2)."""
-    from pandas import DataFrame
-
-    mmlu, rows, rng = _peers(bench), [], np.random.default_rng(5)
-    subject = mmlu.rows.subject
-    order, subjects = rng.permutation(len(subject)), rng.permutation(len(mmlu.rows.subjects))
+    mmlu, rows, rng = _peers(bench.data(), bench.sized(1, 500)), [], np.random.default_rng(5)
+    subject = mmlu.subject
+    order, subjects = rng.permutation(len(subject)), rng.permutation(len(mmlu.subjects))
     for share, kind in STORES:
         if kind == "S":
             kept = np.isin(np.arange(len(subject)), order[: round(share * len(order))])
@@ -205,18 +187,18 @@ def stores(bench: Bench) -> None:
             kept = np.isin(subject, subjects[: round(share * len(subjects))])
         rows.append({"system": f"CRAG-{share:g}{kind}", **central(mmlu, kept)})
     for walk in KINDS:
-        found = bench.rows("walks").row(f"{walk} 20", lambda k=walk: measured(mmlu, k, 20))  # type: ignore[misc]
+        found = bench.rows("walks").row(f"{walk} 20", measured, mmlu, walk, 20)
         rows.append({"system": f"{walk} walk", "hits %": found["hits %"], "right %": found["right %"]})
     bench.table("stores", DataFrame(rows).round(2))
 
 
 def central(mmlu: MmluPeers, kept: NDArray[np.bool_]) -> Row:
     """Hits and right hits of a central store that holds some of the rows; a hit is right where it is the row itself."""
-    known, numbers = mmlu.rows.known[kept], np.flatnonzero(kept)
+    known, numbers = mmlu.known[kept], np.flatnonzero(kept)
     hits = right = 0
     for start in range(0, len(mmlu.chosen), 1_000):
         part = mmlu.chosen[start : start + 1_000]
-        scores = mmlu.rows.asked[part] @ known.T
+        scores = mmlu.asked[part] @ known.T
         best = scores.argmax(axis=1)
         hit = scores[np.arange(len(part)), best] >= THRESHOLD
         hits += int(hit.sum())
@@ -229,11 +211,9 @@ def central(mmlu: MmluPeers, kept: NDArray[np.bool_]) -> Row:
 
 def topics(bench: Bench) -> None:
     """Learnt topics beside public headings, 100 peers; sums are added in the open, as encrypted ones give the same."""
-    from pandas import DataFrame
-
-    mmlu = _peers(bench, every=5)
-    headings, subject, rows = mmlu.topics, mmlu.rows.subject, []
-    held = [mmlu.rows.known[subject == one] for one in range(len(mmlu.rows.subjects))]
+    mmlu = MmluPeers(bench.data(), 5 * bench.sized(1, 500))  # its topics change
+    headings, subject, rows = mmlu.topics, mmlu.subject, []
+    held = [mmlu.known[subject == one] for one in range(len(mmlu.subjects))]
     rows.append(_walked(mmlu, f"{len(headings)} headings", [headings] * len(SEEDS)))
     for count, rounds, noise in bench.sized(LEARNT, LEARNT[1:2]):
         name = f"{count} learnt, {rounds} rounds" + (f", noise {noise}" if noise else "")
@@ -258,17 +238,16 @@ def learnt(headings: Topics, held: Sequence[Floats], count: int, rounds: int, no
 
 
 def _walked(mmlu: MmluPeers, name: str, by_seed: Sequence[Topics]) -> Row:
-    known, row = mmlu.rows.known, dict[str, Any](topics=name)
+    known, row = mmlu.known, dict[str, Any](topics=name)
     row["closeness"] = float(np.mean([(known @ one.centroids.T).max(axis=1).mean() for one in by_seed]))
     for kind in KINDS[:2]:
-        asked: list[Asked] = []
+        asked = []
         for seed, one in zip(SEEDS, by_seed, strict=True):
             mmlu.topics = one
             for made in ("question_topics", "counts"):
                 mmlu.__dict__.pop(made, None)
-            asked += ask_all(mmlu.simulator(kind, 100, seed=seed), len(mmlu.chosen), seed)
-        means = Means.of(asked)
-        row |= {f"{kind} walk: queried": means.queried, f"{kind} walk: hits %": means.hit}
+            asked.append(ask_all(mmlu.simulator(kind, 100, seed=seed), len(mmlu.chosen), seed))
+        row |= {f"{kind} walk: {name}": value for name, value in concat(asked)[["queried", "hits %"]].mean().items()}
     return row
 
 
@@ -281,26 +260,20 @@ def scale(bench: Bench, most: int) -> None:
     *few*: each of 64 topics is known to five peers. *shared*: each peer knows three. *hidden*: as shared, but five of
     those who hold a topic can answer, so that topics do not lead to them.
     """
-    from pandas import DataFrame
-
     kept, rows = bench.rows("scale"), []
     for knowledge in get_args(Knowledge):
         for kind, epsilon in (("sketch", EPSILON), ("sketch", math.inf), ("topic", EPSILON), ("flooding", EPSILON)):
             for peers in (size for size in (100, 1_000, 10_000, 100_000) if size <= most):
-                found = kept.row(
-                    f"{knowledge} {kind} epsilon={epsilon:g} peers={peers}",
-                    lambda k=kind, n=peers, w=knowledge, e=epsilon: grown(k, n, w, e, bench.sized(asked_of(k, n), 20)),  # type: ignore[misc]
-                )
+                asked = bench.sized(asked_of(kind, peers), 20)
+                key = f"{knowledge} {kind} epsilon={epsilon:g} peers={peers}"
+                found = kept.row(key, grown, kind, peers, knowledge, epsilon, asked)
                 walk = f"{kind}, epsilon {epsilon:g}" if kind == "sketch" else kind
                 rows.append({"knowledge": knowledge, "walk": walk, "peers": peers, **found})
     table = DataFrame(rows)
     bench.table("scale", table.round(2))
     if table["peers"].nunique() > 1:
         groups = table.groupby(["knowledge", "walk"])
-        grows = [
-            (*name, *growth(own["peers"].tolist(), own["queried"].tolist()), own["hits %"].min())
-            for name, own in groups
-        ]
+        grows = [(*name, *growth(own["peers"], own["queried"]), own["hits %"].min()) for name, own in groups]
         heads = ["knowledge", "walk", "queried ~ N^", "queried ~ (log N)^", "least hits %"]
         bench.table("growth", DataFrame(grows, columns=heads).round(3))
 
@@ -343,26 +316,23 @@ def grown(kind: WalkKind, peers: int, knowledge: Knowledge, epsilon: float, ques
     rules = WalkRules(kind, fanout=FANOUT[kind])
     simulator = Simulator(overlay, TopicKnowledge(able), about, rules, 0.5, rng, told=told)
     start = time.process_time()
-    means = Means.of(ask_all(simulator, questions))
+    means = ask_all(simulator, questions)[list(MEANS)].mean()
     return {
-        "queried": means.queried,
-        "hops": means.hops,
-        "on the wire": means.wire,
-        "hits %": means.hit,
+        **dict(means),
         "CPU s to make": made,
         "ms a question": 1_000 * (time.process_time() - start) / questions,
         "peak MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
 
 
-def asked_of(kind: WalkKind, peers: int) -> int:
+def asked_of(kind: str, peers: int) -> int:
     """How many questions a network is asked: fewer where each takes long."""
     if peers <= 1_000:
         return 500
     return 200 if kind != "flooding" else 50 if peers <= 10_000 else 5
 
 
-def growth(sizes: Sequence[int], queried: Sequence[float]) -> tuple[float, float]:
+def growth(sizes: ArrayLike, queried: ArrayLike) -> tuple[float, float]:
     """The exponent of N in peers queried, and that of log N: slopes of straight lines through the logarithms."""
     values = np.log(queried)
     across = np.log(sizes), np.log(np.log(sizes))

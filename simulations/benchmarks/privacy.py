@@ -20,16 +20,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
+from pandas import DataFrame
+from scipy import stats  # type: ignore[import-untyped, unused-ignore]
 
 from fedrag_flwr.demo import CORPUS, PARTITION, PARTITION_STRONG
 from fedrag_flwr.errors import PrivacyError
-from fedrag_flwr.evaluation import share_interval
-from fedrag_flwr.evaluation.metrics import accuracy, judge_all
+from fedrag_flwr.evaluation import accuracy, judge_all, share_interval
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.models.base import Generator, Grammar, Prompt
 from fedrag_flwr.privacy import (
@@ -54,11 +55,11 @@ from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.settings import Plain, PrivacySettings, fedrag_home
 from fedrag_flwr.sources import FolderSource
 from simulations.bench.frame import Bench
+from simulations.bench.kept_rows import Row
 from simulations.bench.outcome import answers_of
 from simulations.bench.plan import BenchPlan, named
 from simulations.bench.run import run_plan
 from simulations.corpora.privacy_corpus import (
-    DATASETS,
     DEVICE,
     Corpus,
     partition_path,
@@ -66,11 +67,7 @@ from simulations.corpora.privacy_corpus import (
     read_partitions,
     remember,
 )
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
-    from simulations.reporting.kept_rows import Row
+from simulations.corpora.sentences import DATASETS
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
 MASKED = tuple(dict.fromkeys((*DEFAULT_MASK_TYPES, *SENSITIVE_TYPES)))  # what FD-RAG D.3 masks, and identifiers
@@ -79,6 +76,7 @@ READERS = 4  # each sees draws of its own
 SYSTEM, FLOOR = "memory-fusion", "local-memory"
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Partitions = Mapping[int, EntityPartition]  # by the least size of their groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,48 +112,39 @@ def run(
     questions: Annotated[int, typer.Option(help="Questions of each set that are answered; 0 for none.")] = 40,
 ) -> None:
     """Audit the mechanism, attack what is shared under each, and answer with it."""
-    import pandas as pd
-
     draws = bench.sized(100_000, 5_000)
     audits = [audit(path, epsilon, draws) for path in (PARTITION, PARTITION_STRONG) for epsilon in EPSILONS]
-    bench.table("audit", pd.DataFrame(audits))
+    bench.table("audit", DataFrame(audits))
     if any(max(float(one["log-ratio"]) - 1e-9, float(one["bound"])) > float(one["epsilon"]) for one in audits):
         raise PrivacyError("a bound lies above epsilon", where="randomised response")
     models = load_models(bench.settings.models, fedrag_home())
     if bench.quick:  # the datasets' public names take minutes to find
         documents = FolderSource(CORPUS / "people").read().documents[:2]
-        demo = Corpus(*remember(documents, DEVICE, bench.out / "demo", models), ())
+        demo = Corpus(*remember(documents, DEVICE, bench.out / "demo", models))
         shipped = {5: load_partition(PARTITION)}
-        names = ("type-masking", "ldp 1")
-        bench.table("restored", attack(bench, {"demo": lambda: demo}, names, shipped, models, "quick", 0))
+        bench.table("restored", attack(bench, {"demo": lambda: demo}, ("type-masking", "ldp 1"), shipped, 0))
         return
     wanted = named(mechanisms or ",".join(MECHANISMS), tuple(MECHANISMS), "mechanism")
     partitions = read_partitions(bench.data(), (5, 26), bench.out, models.encoder, models.pipeline)
-    corpora = {dataset: partial(read_corpus, bench.data(), dataset, rows, bench.out, models) for dataset in DATASETS}
-    found = attack(bench, corpora, wanted, partitions, models, str(rows), attacks)
+    corpora = {name: partial(read_corpus, bench.data(), name, rows, bench.out, models) for name in DATASETS}
+    found = attack(bench, corpora, wanted, partitions, attacks)
     bench.table("restored", found, "Names in per cent of those attacked.")
     if questions:
         bench.table("answers", answers(bench, wanted, questions), "Accuracy with what was shared.")
 
 
 def attack(
-    bench: Bench,
-    corpora: Mapping[str, Callable[[], Corpus]],
-    wanted: Sequence[str],
-    partitions: Mapping[int, EntityPartition],
-    models: Models,
-    rows: str,
-    attacks: int,
+    bench: Bench, corpora: Mapping[str, Callable[[], Corpus]], wanted: Sequence[str], own: Partitions, attacks: int
 ) -> DataFrame:
     """Attack each dataset's memories under each mechanism."""
+    models = load_models(bench.settings.models, fedrag_home())
     kept, told = bench.rows("restored", models.generator_id), []
     for dataset, read in corpora.items():
         corpus = read()
-        slots = find_slots(corpus, partitions[5], models)
+        slots = find_slots(corpus, own[5], models)
         for name in wanted:
-            one = MECHANISMS[name]
-            measure = partial(attacked, dataset, name, corpus, slots, partitions.get(one.size), models, attacks)
-            told.append(kept.row(f"{dataset} {name} {rows} {attacks}", measure))
+            given = (dataset, name, corpus, slots, own.get(MECHANISMS[name].size), models, attacks)
+            told.append(kept.row(f"{dataset} {name} {len(corpus.items)} {attacks}", attacked, *given))
     return restored_table(told)
 
 
@@ -164,8 +153,6 @@ def attack(
 
 def audit(path: Path, epsilon: float, draws: int) -> Row:
     """Largest exact log-ratio over every pair of every group, and what the operating system's draws show."""
-    from scipy import stats  # type: ignore[import-untyped, unused-ignore]
-
     sizes = [len(group.members) for group in load_partition(path).groups]
     exact = max(
         largest_log_ratio(np.stack([probabilities(size, index, epsilon) for index in range(size)]))
@@ -191,14 +178,8 @@ def audit(path: Path, epsilon: float, draws: int) -> Row:
 def largest_log_ratio(rows: Floats) -> float:
     """Exact epsilon of a mechanism: the largest log-ratio of an output's probabilities over all pairs of inputs.
 
-    Parameters
-    ----------
-    rows
-        Distribution of the output for each input, shape (inputs, outputs).
-
-    Returns
-    -------
-    Infinity where an output is possible under one input and impossible under another.
+    `rows`: distribution of the output for each input, shape (inputs, outputs).
+    Gives infinity where an output is possible under one input and impossible under another.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(rows)
@@ -212,40 +193,26 @@ def empirical_epsilon(first: Counts, second: Counts, level: float = 0.001) -> fl
     Clopper-Pearson bounds on each output's probability under each input, at a level that all of them share
     (Bonferroni), so that the bound exceeds the true epsilon with a probability of at most `level`.
 
-    Parameters
-    ----------
-    first, second
-        How often each output came under each input, shape (outputs,).
-    level
-        Probability of a wrong bound.
+    `first`, `second`: how often each output came under each input, shape (outputs,); `level`: probability of a wrong
+    bound.
     """
-    from scipy import stats
-
     share = level / (4 * len(first))  # two bounds for each output, in two directions
-    low, high = [], []
-    for seen in (first, second):
-        total = seen.sum()
-        low.append(np.where(seen > 0, stats.beta.ppf(share, np.maximum(seen, 1), total - seen + 1), 0.0))
-        high.append(np.where(seen < total, stats.beta.ppf(1 - share, seen + 1, np.maximum(total - seen, 1)), 1.0))
+    low, high = np.array(
+        [
+            [stats.binomtest(int(count), int(seen.sum())).proportion_ci(1 - 2 * share) for count in seen]
+            for seen in (first, second)
+        ]
+    ).transpose(2, 0, 1)
     with np.errstate(divide="ignore"):
-        return float(max(np.log(low[0] / high[1]).max(), np.log(low[1] / high[0]).max()))
+        return float(np.log(low / high[::-1]).max())
 
 
 def restored(counts: Counts, index: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Tell where the member that was seen most, one of the equal by lot, is the true one: the likeliest guess.
 
-    Parameters
-    ----------
-    counts
-        How often each member was seen as a surrogate, of independent draws, shape (trials, size).
-    index
-        The true member.
-    rng
-        Decides between equals.
-
-    Returns
-    -------
-    Shape (trials,).
+    `counts`: how often each member was seen as a surrogate, of independent draws, shape (trials, size); `index`: the
+    true member; `rng`: decides between equals.
+    Gives shape (trials,).
     """
     lots = np.where(counts >= counts.max(axis=1, keepdims=True), rng.random(counts.shape), -1.0)
     right: NDArray[np.bool_] = lots.argmax(axis=1) == index
@@ -309,7 +276,7 @@ def attacked(
     hidden = [
         slot for slot in slots if slot.item.id in shared and normal_name(surrogates.get(slot.name, "")) != slot.name
     ]
-    row: dict[str, float | str] = {
+    row: dict[str, Any] = {
         "dataset": dataset,
         "mechanism": name,
         "memories": len(corpus.items),
@@ -432,28 +399,27 @@ def by_model(
 
 def restored_table(rows: Sequence[Row]) -> DataFrame:
     """One line for each dataset and mechanism, in per cent."""
-    import pandas as pd
+    shares = {
+        "memories shared": ("shared", "memories"),
+        "names covered": ("covered", "names"),
+        "still readable": ("readable", "replaced"),
+        "best possible": ("best possible", "guesses"),
+        **{f"{count} draws": (f"uploads {count}", "guesses") for count in UPLOADS},
+        "model": ("model right", "model asked"),
+    }
+    lines = []
+    for row in rows:
+        line: dict[str, object] = {"dataset": row["dataset"], "mechanism": row["mechanism"]}
+        for column, (part, whole) in shares.items():
+            line[column] = percent(row[part], row[whole]) if row.get(whole) else "-"
+        lines.append(line | {"own questions right": round(100 * row["own right"], 1)})
+    return DataFrame(lines)
 
-    def share(row: Row, part: str, whole: str) -> str:
-        if not float(row.get(whole, 0)):
-            return "-"
-        low, high = share_interval(float(row[part]), int(row[whole]))
-        return f"{100 * float(row[part]) / float(row[whole]):.1f} [{100 * low:.1f}, {100 * high:.1f}]"
 
-    return pd.DataFrame(
-        {
-            "dataset": row["dataset"],
-            "mechanism": row["mechanism"],
-            "memories shared": share(row, "shared", "memories"),
-            "names covered": share(row, "covered", "names"),
-            "still readable": share(row, "readable", "replaced"),
-            "best possible": share(row, "best possible", "guesses"),
-            **{f"{count} draws": share(row, f"uploads {count}", "guesses") for count in UPLOADS},
-            "model": share(row, "model right", "model asked"),
-            "own questions right": round(100 * float(row["own right"]), 1),
-        }
-        for row in rows
-    )
+def percent(right: float, of: int) -> str:
+    """A share in per cent with its score interval."""
+    low, high = share_interval(right, of)
+    return f"{100 * right / of:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
 
 
 # --- what is left of the answers --------------------------------------------------------------------
@@ -461,27 +427,20 @@ def restored_table(rows: Sequence[Row]) -> DataFrame:
 
 def answers(bench: Bench, wanted: Sequence[str], questions: int) -> DataFrame:
     """Accuracy of memory fusion under each mechanism, and of what shares nothing."""
-    import pandas as pd
-
     lines = []
     for name in wanted:
         one = MECHANISMS[name]
         systems = (SYSTEM, FLOOR) if one.mode == "none" else (SYSTEM,)
         changes = {**bench.changes, **one.changes(str(partition_path(bench.out, one.size).resolve()))}
         for dataset, file in DATASETS.items():
-            plan = BenchPlan(bench.data() / file, systems, "federated", questions=questions, changes=changes)
+            plan = BenchPlan(
+                bench.data() / f"{file}.jsonl.gz", systems, "federated", questions=questions, changes=changes
+            )
             folder = bench.out / "answers" / f"{name.replace(' ', '-')}-{dataset}"
             folder.mkdir(parents=True, exist_ok=True)
             fixture, rows = run_plan(plan, folder, bench.tell)
             for system, given in answers_of(systems, fixture, rows).items():
                 right = [verdict.acc for verdict in judge_all(fixture.gold, given)]
-                low, high = share_interval(float(sum(right)), len(right))
                 told = {"dataset": dataset, "mechanism": name, "system": system}
-                lines.append(
-                    {
-                        **told,
-                        "ACC": round(100 * float(np.mean(right)), 1),
-                        "95 %": f"[{100 * low:.1f}, {100 * high:.1f}]",
-                    }
-                )
-    return pd.DataFrame(lines)
+                lines.append(told | {"ACC, %": percent(sum(right), len(right))})
+    return DataFrame(lines)

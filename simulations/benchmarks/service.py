@@ -1,9 +1,9 @@
 """What does a device's service cost beside an open device, and does it bear many people at once?
 
 Each kind of request is timed in each way, turn by turn, so that a noisy machine hits all alike. Ways: ``in-process``
-(an open device, models loaded), ``service`` (over a connection that stays open), ``connection`` (a new one for each
-request), ``cold`` (a new Flower process, or `fedrag ask`, that finds the service) and ``naive`` (a new process that
-loads the models). Then askers put one question after the other, all at once.
+(an open device, models loaded), ``service`` (over a connection that stays open), ``cold`` (a new Flower process, or
+`fedrag ask`, that finds the service) and ``naive`` (a new process that loads the models). Then askers put one question
+after the other, all at once.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Annotated
 
@@ -35,26 +36,25 @@ from fedrag_flwr.nodes import Node
 from fedrag_flwr.records import (
     AnswerRequest,
     BuildRequest,
-    CentroidRequest,
     DescribeRequest,
     EvidenceRequest,
-    HitsRequest,
     Question,
     RetrieveRequest,
 )
-from fedrag_flwr.records.exchanges import AskedQuestion
 from fedrag_flwr.service.answers import given
 from fedrag_flwr.service.client import ServiceClient
 from fedrag_flwr.service.config import beside_file
 from fedrag_flwr.service.protocol import OFF, Plain
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 from simulations.bench.frame import Bench
+from simulations.bench.kept_rows import KeptRows, Row
+from simulations.bench.measure import seconds_of
 from simulations.fixtures.kept_devices import OpenHost
 from simulations.fixtures.service_process import ServiceProcess, service_process
-from simulations.reporting.kept_rows import KeptRows, Row
 
 NAME, RUN, ASK = "missions", "1", "ask"
-WARM, NEW = ("in-process", "service", "connection"), ("cold", "naive")
+WARM, NEW = ("in-process", "service"), ("cold", "naive")
+KINDS = (ASK, "query.answer", "query.describe", "query.retrieve", "train.build")
 SETTINGS: dict[str, Plain] = {"memory.tokens-per-kilotoken": 0}
 RSS = "process_resident_memory_bytes"
 
@@ -70,7 +70,21 @@ class Measured:
 
     def ways(self, kind: str, question: str) -> dict[str, Callable[[], object]]:
         """How a request can be made."""
-        return self._asking(question) if kind == ASK else self._sending(kind, self.request(kind, question))
+        if kind == ASK:
+            command = [sys.executable, "-c", "from fedrag_flwr.cli import app; app()", ASK, question, "--name", NAME]
+            return {
+                "in-process": lambda: self._here(question),
+                "service": lambda: self.client.ask(question),
+                "cold": lambda: self._process(command),
+                "naive": lambda: self._process([*command, "--no-service"]),
+            }
+        content = self.request(kind, question)
+        return {
+            "in-process": lambda: respond(self.host, kind, from_bytes(content, kind), RUN),
+            "service": lambda: self._through(kind, content),
+            "cold": lambda: self._flower(kind, content, self.service.node),
+            "naive": lambda: self._flower(kind, content, {**self.service.node, "service": OFF}),
+        }
 
     def request(self, kind: str, question: str) -> bytes:
         """A message's content."""
@@ -78,47 +92,18 @@ class Measured:
         asked: Mapping[str, object] = {
             "query.describe": DescribeRequest("0"),
             "train.build": BuildRequest(memories=True),
-            "query.centroids": CentroidRequest(16),
             "query.answer": AnswerRequest("memory", (Question("q", question, NAME),)),
             "query.retrieve": RetrieveRequest((EvidenceRequest("q", vector, (), 4),), "nearest"),
-            "query.hits": HitsRequest((AskedQuestion("q", question),), 3, 0),
         }
         return to_bytes(wire.encode(asked[kind], run=RUN))
 
-    def _asking(self, question: str) -> dict[str, Callable[[], object]]:
-        def here() -> object:
-            answer = self.host.opened.ask_at_home(Question("q", question, NAME))
-            return given("q", question, answer, self.host.opened.trace(answer), time.time())
+    def _here(self, question: str) -> object:
+        answer = self.host.opened.ask_at_home(Question("q", question, NAME))
+        return given("q", question, answer, self.host.opened.trace(answer), time.time())
 
-        def again() -> object:
-            with self.service.client() as client:
-                return client.ask(question)
-
-        command = [sys.executable, "-c", "from fedrag_flwr.cli import app; app()", "ask", question, "--name", NAME]
-        return {
-            "in-process": here,
-            "service": lambda: self.client.ask(question),
-            "connection": again,
-            "cold": lambda: self._process(command),
-            "naive": lambda: self._process([*command, "--no-service"]),
-        }
-
-    def _sending(self, kind: str, content: bytes) -> dict[str, Callable[[], object]]:
-        def through(client: ServiceClient) -> object:
-            sent = to_bytes(from_bytes(content, kind))
-            return from_bytes(client.message(kind, RUN, SETTINGS, sent), kind)
-
-        def again() -> object:
-            with self.service.client() as client:
-                return through(client)
-
-        return {
-            "in-process": lambda: respond(self.host, kind, from_bytes(content, kind), RUN),
-            "service": lambda: through(self.client),
-            "connection": again,
-            "cold": lambda: self._flower(kind, content, self.service.node),
-            "naive": lambda: self._flower(kind, content, {**self.service.node, "service": OFF}),
-        }
+    def _through(self, kind: str, content: bytes) -> object:
+        sent = to_bytes(from_bytes(content, kind))
+        return from_bytes(self.client.message(kind, RUN, SETTINGS, sent), kind)
 
     def _flower(self, kind: str, content: bytes, node: Mapping[str, Plain]) -> None:
         path = self.folder / "request.json"
@@ -127,13 +112,8 @@ class Measured:
         self._process([sys.executable, "-m", "simulations.fixtures.flower_message", str(path)])
 
     def _process(self, command: list[str]) -> None:
-        subprocess.run(command, check=True, capture_output=True, timeout=600, env=_environment(self.service.home))
-
-
-KINDS = (
-    *(ASK, "query.answer", "query.describe", "query.retrieve", "query.hits", "query.centroids"),
-    "train.build",
-)
+        environment = {**os.environ, "FEDRAG_HOME": str(self.service.home)}
+        subprocess.run(command, check=True, capture_output=True, timeout=600, env=environment)
 
 
 def measure(
@@ -142,18 +122,13 @@ def measure(
     """Time each kind in each way; a round is all of them, in a new order and with a question of its own."""
     rows: list[Row] = []
     for number in range(max(rounds.values())):
-        rng = np.random.default_rng([7, number])
-        question = questions[number % len(questions)]
+        rng, question = np.random.default_rng([7, number]), questions[number % len(questions)]
         for kind in rng.permutation(kinds).tolist():
             ways = on.ways(kind, question)
             for way in rng.permutation([way for way in ways if number < rounds[way]]).tolist():
-
-                def timed(kind: str = kind, way: str = way, act: Callable[[], object] = ways[way]) -> Row:
-                    start = time.perf_counter()
-                    act()
-                    return {"kind": kind, "way": way, "seconds": time.perf_counter() - start}
-
-                rows.append(kept.row(f"{kind} {way} {number}", timed))
+                rows.append(
+                    {"kind": kind, "way": way, "seconds": kept.row(f"{kind} {way} {number}", seconds_of, ways[way])}
+                )
     return rows
 
 
@@ -167,62 +142,43 @@ def times(rows: Sequence[Row]) -> pd.DataFrame:
     return table.assign(ratio=(median["service"] / median["in-process"]).round(2)).reset_index()
 
 
-@dataclass(slots=True)
-class Tally:
-    """What the askers saw: seconds of each answer, kinds of failures, and samples of (seconds, bytes) of memory."""
-
-    seconds: list[float] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
-    memory: list[tuple[float, float]] = field(default_factory=list)
-
-
-def ask_on(service: ServiceProcess, questions: Sequence[str], number: int, until: float, tally: Tally) -> None:
-    """One asker, with a connection of its own."""
-    with service.client() as client:
-        turn = number
-        while time.perf_counter() < until:
-            start = time.perf_counter()
-            try:
-                client.ask(questions[turn % len(questions)])
-                tally.seconds.append(time.perf_counter() - start)
-            except ServiceError as error:
-                tally.failures.append(type(error).__name__)
-            turn += 1
-
-
-def watch(service: ServiceProcess, start: float, until: float, tally: Tally) -> None:
-    """Sample the service's memory once a second."""
-    with service.client() as client:
-        while (now := time.perf_counter()) < until:
-            found = {family.name: family for family in text_string_to_metric_families(client.metrics())}
-            tally.memory.append((now - start, found[RSS].samples[0].value))
-            time.sleep(1.0)
-
-
 def many_at_once(service: ServiceProcess, questions: Sequence[str], askers: int, seconds: float) -> pd.DataFrame:
     """Let so many ask for so long; growth compares the memory of the second half's first and last fifth."""
-    tally, start = Tally(), time.perf_counter()
-    until = start + seconds
-    threads = [
-        threading.Thread(target=ask_on, args=(service, questions, number, until, tally)) for number in range(askers)
-    ]
-    threads.append(threading.Thread(target=watch, args=(service, start, until, tally)))
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    half = [value for at, value in tally.memory if at >= seconds / 2] or [tally.memory[-1][1]]
+    times: list[float] = []
+    failures: list[str] = []
+    memory: list[tuple[float, float]] = []  # seconds, bytes
+    start = time.perf_counter()
+
+    def ask(number: int) -> None:
+        """One asker, with a connection of its own."""
+        with service.client() as client:
+            for turn in count(number):
+                if (begun := time.perf_counter()) >= start + seconds:
+                    return
+                try:
+                    client.ask(questions[turn % len(questions)])
+                    times.append(time.perf_counter() - begun)
+                except ServiceError as error:
+                    failures.append(type(error).__name__)
+
+    def watch(_: int) -> None:
+        """Sample the service's memory once a second."""
+        with service.client() as client:
+            while (now := time.perf_counter() - start) < seconds:
+                found = {family.name: family for family in text_string_to_metric_families(client.metrics())}
+                memory.append((now, found[RSS].samples[0].value))
+                time.sleep(1.0)
+
+    with ThreadPoolExecutor(askers + 1) as threads:
+        done = [threads.submit(watch, 0), *(threads.submit(ask, number) for number in range(askers))]
+    for one in done:
+        one.result()
+    half = [value for at, value in memory if at >= seconds / 2] or [memory[-1][1]]
     fifth = max(1, len(half) // 5)
     growth = np.mean(half[-fifth:]) / np.mean(half[:fifth]) - 1
-    p50, p95, p99 = np.quantile(tally.seconds, [0.5, 0.95, 0.99]).round(3).tolist()
-    row: dict[str, float] = {
-        "askers": askers,
-        "seconds": seconds,
-        "questions": len(tally.seconds),
-        "failed": len(tally.failures),
-    }
-    row |= {"p50, s": p50, "p95, s": p95, "p99, s": p99, "growth of memory, %": round(100 * float(growth), 2)}
-    return pd.DataFrame([row])
+    row: dict[str, float] = {"askers": askers, "seconds": seconds, "questions": len(times), "failed": len(failures)}
+    row |= {f"p{level}, s": round(float(np.percentile(times, level)), 3) for level in (50, 95, 99)}
+    return pd.DataFrame([row | {"growth of memory, %": round(100 * float(growth), 2)}])
 
 
 def from_memory(device: EdgeDevice) -> list[str]:
@@ -233,10 +189,6 @@ def from_memory(device: EdgeDevice) -> list[str]:
         return bool(device.engine.at_home(Question("q", text, NAME), reading=False).text)
 
     return [one.text for one in asked if recalled(one.text)]
-
-
-def _environment(home: Path) -> dict[str, str]:
-    return {**os.environ, "FEDRAG_HOME": str(home)}
 
 
 def run(

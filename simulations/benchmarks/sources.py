@@ -19,24 +19,22 @@ from typing import Annotated
 import typer
 from pandas import DataFrame, concat
 
-from client_app.app import app
 from fedrag_flwr.demo import CORPUS, QUESTIONS
-from fedrag_flwr.evaluation.gold import GoldQuestion, read_gold
-from fedrag_flwr.evaluation.metrics import judge_all
+from fedrag_flwr.evaluation import GoldQuestion, judge_all, read_gold
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.models.encoder import LateInteractionReranker
 from fedrag_flwr.records import Document, Passage, Question
 from fedrag_flwr.retrieval import Bm25Retriever
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources import make_document
-from fedrag_flwr.sources.graph.source import GraphSearchSettings, GraphSource
+from fedrag_flwr.sources.graph.source import GraphSource
 from fedrag_flwr.sources.source_search import SearchTools
-from fedrag_flwr.sources.sql.source import SqlSearchSettings, SqlSource
+from fedrag_flwr.sources.sql.source import SqlSource
 from fedrag_flwr.sources.text_search import EQUATION_1, TextSearch, TextSearchSettings
 from fedrag_flwr.text import SpacyPipeline
 from server_app.run import spread
-from simulations.bench.frame import Bench
+from simulations.bench.frame import QUICK, Bench
+from simulations.bench.kept_rows import KeptRows
 from simulations.bench.plan import named
 from simulations.corpora.sentences import json_lines
 from simulations.corpora.source_rows import (
@@ -50,7 +48,6 @@ from simulations.corpora.source_rows import (
     Search,
     dev_table,
     fitted_weights,
-    lead_cost_sweep,
     pooled,
     searched,
     sweep,
@@ -68,7 +65,7 @@ from simulations.corpora.synthea import (
     write_graph,
 )
 from simulations.fixtures.demo_databases import demo_database, demo_graph
-from simulations.reporting.kept_rows import RowFile, this_code
+from simulations.fixtures.simulated import simulated
 from strategies import ServerTools, make_strategy
 
 PARTS = ("search", "answers")
@@ -87,14 +84,13 @@ def run(
     each: Annotated[int, typer.Option(help="Of each kind, wording and split, asked of Synthea as text.")] = 50,
     records: Annotated[int, typer.Option(help="So many of these are asked of database and graph, too.")] = 8,
     archives: Annotated[str, typer.Option(help="Of Synthea.")] = ",".join(ARCHIVES),
-    late: Annotated[int, typer.Option(help="MedQuAD questions of each split by late interaction.")] = 30,
     questions: Annotated[int, typer.Option(help="Questions that the three devices are asked.")] = 24,
 ) -> None:
     """Search all sources, then let a federation of them answer."""
     wanted = named(parts, PARTS, "part")
     if "search" in wanted:
         searcher = Searcher.of(bench)
-        found = {MEDQUAD: searcher.medquad(bench.sized(late, 1))}
+        found = {MEDQUAD: searcher.medquad()}
         for archive in named(bench.sized(archives, ARCHIVES[0]), ARCHIVES, "archive"):
             found[archive] = searcher.synthea(archive, bench.sized(each, 1), bench.sized(records, 1))
         tabulate(bench, found)
@@ -124,7 +120,7 @@ class Searcher:
         reranker = LateInteractionReranker(self.models.encoder) if late else None
         return SearchTools(self.encoder, self.models.pipeline, reranker)
 
-    def medquad(self, late: int) -> Forms:
+    def medquad(self) -> Forms:
         """Answers of MedQuAD as text."""
         told = {
             one["qid"]: (sheet["focus"], one)
@@ -139,13 +135,7 @@ class Searcher:
             RecordQuestion(document.id, MEDQUAD, "train" if number % 2 else "dev", one["question"], (document.id,))
             for number, (document, (_, one)) in enumerate(zip(documents[:asked], chosen, strict=False))
         ]
-
-        def answers_it(question: RecordQuestion, document: Document) -> bool:
-            return document.id in question.told
-
-        rows = self._text_forms(MEDQUAD, documents, questions, answers_it)
-        search = _text_search(documents, answers_it, EQUATION_1, self.tools(late=True))
-        return rows | {"eq1-late": searched(self._file(f"{MEDQUAD}-eq1-late"), questions[: 2 * late], search)}
+        return self._text_forms(MEDQUAD, documents, questions, lambda question, document: document.id in question.told)
 
     def synthea(self, name: str, each: int, records: int) -> Forms:
         """An archive of Synthea as text, database and graph."""
@@ -155,76 +145,59 @@ class Searcher:
         if self.bench.quick:
             tables = asked_rows(tables, questions, 4)
         out, tools = self.bench.out, self.tools(late=True)
-        sql, graph = write_database(tables, out / f"{name}.db"), write_graph(tables, out / f"{name}.lbug")
+        sql = SqlSource(write_database(tables, out / f"{name}.db"), tools)
+        graph = GraphSource(write_graph(tables, out / f"{name}.lbug"), tools)
+
+        def in_database(question: RecordQuestion) -> list[Candidate]:
+            found = sql.candidates(question.text)
+            hits = zip(found.records, found.matched, found.semantic, strict=True)
+            return [_candidate(question, one.document_id, f"{one.title}\n{one.text}", a, b) for one, a, b in hits]
+
+        def in_graph(question: RecordQuestion) -> list[Candidate]:
+            found = graph.candidates(question.text)
+            hits = zip(found.statements, found.matched, found.semantic, strict=True)
+            return [_candidate(question, str(one.subject), one.text, a, b) for one, a, b in hits]
 
         def states(question: RecordQuestion, document: Document) -> bool:
             return relevant(question.told, f"{document.title}\n{document.text}")
 
-        forms = self._text_forms(name, SqlSource(sql, tools).read().documents, questions, states)
-        searches = {"sql": _sql_search(SqlSource(sql, tools)), "graph": _graph_search(GraphSource(graph, tools))}
-        if name == ARCHIVES[1]:
-            plain_sql, plain_graph = SqlSearchSettings(question_share=0.0), GraphSearchSettings(question_share=0.0)
-            searches["sql-entities"] = _sql_search(SqlSource(sql, tools, plain_sql))
-            searches["graph-entities"] = _graph_search(GraphSource(graph, tools, plain_graph))
-        return forms | {form: searched(self._file(f"{name}-{form}"), fewer, one) for form, one in searches.items()}
+        forms = self._text_forms(name, sql.read().documents, questions, states)
+        searches = {"sql": in_database, "graph": in_graph}
+        return forms | {form: searched(self._rows(f"{name}-{form}"), fewer, one) for form, one in searches.items()}
 
     def _text_forms(
         self, name: str, documents: Sequence[Document], questions: Sequence[RecordQuestion], states: States
     ) -> Forms:
+        """Records as text by BM25, the hybrid and eq. 1; `states` says whether one answers a question."""
         by_id = {document.id: document for document in documents}
         bm25 = Bm25Retriever([Passage(one.id, one.id, one.title, one.text, ()) for one in documents])
+        hybrid, listed = TextSearchSettings(), Listed(tuple(documents))
 
         def by_words(question: RecordQuestion) -> list[Candidate]:
             ranking = bm25.rank(question.text, 20)
             return [Candidate(p.passage_id, states(question, by_id[p.passage_id]), p.score, 0.0) for p in ranking]
 
-        tools, hybrid = self.tools(late=False), TextSearchSettings()
-        searches = {
-            "bm25": by_words,
-            "text": _text_search(documents, states, hybrid, tools),
-            "eq1": _text_search(documents, states, EQUATION_1, tools),
-        }
-        rows = {form: searched(self._file(f"{name}-{form}"), questions, one) for form, one in searches.items()}
+        def by(settings: TextSearchSettings) -> Search:
+            source = TextSearch(listed, self.tools(late=False), settings)
+
+            def search(question: RecordQuestion) -> list[Candidate]:
+                found = source.candidates(question.text)
+                pairs = zip(found.documents, found.lexical, found.semantic, strict=True)
+                return [Candidate(one.id, states(question, one), float(a), float(b)) for one, a, b in pairs]
+
+            return search
+
+        searches = {"bm25": by_words, "text": by(hybrid), "eq1": by(EQUATION_1)}
+        rows = {form: searched(self._rows(f"{name}-{form}"), questions, one) for form, one in searches.items()}
         return with_derived(rows, hybrid.lead_cost)
 
-    def _file(self, form: str) -> RowFile:
+    def _rows(self, form: str) -> KeptRows:
         self.bench.tell(form)
-        return RowFile(self.bench.out / f"{form}.jsonl", this_code(self.encoder.id, self.bench.sized("all", "quick")))
+        return self.bench.rows(form, self.encoder.id, self.bench.sized("all", "quick"))
 
 
-def _text_search(
-    documents: Sequence[Document], states: States, settings: TextSearchSettings, tools: SearchTools
-) -> Search:
-    source = TextSearch(Listed(tuple(documents)), tools, settings)
-
-    def search(question: RecordQuestion) -> list[Candidate]:
-        found = source.candidates(question.text)
-        pairs = zip(found.documents, found.lexical, found.semantic, strict=True)
-        return [Candidate(one.id, states(question, one), float(a), float(b)) for one, a, b in pairs]
-
-    return search
-
-
-def _sql_search(source: SqlSource) -> Search:
-    def search(question: RecordQuestion) -> list[Candidate]:
-        found = source.candidates(question.text)
-        return [
-            Candidate(one.document_id, relevant(question.told, f"{one.title}\n{one.text}"), float(first), float(second))
-            for one, first, second in zip(found.records, found.matched, found.semantic, strict=True)
-        ]
-
-    return search
-
-
-def _graph_search(source: GraphSource) -> Search:
-    def search(question: RecordQuestion) -> list[Candidate]:
-        found = source.candidates(question.text)
-        return [
-            Candidate(str(one.subject), relevant(question.told, one.text), float(first), float(second))
-            for one, first, second in zip(found.statements, found.matched, found.semantic, strict=True)
-        ]
-
-    return search
+def _candidate(question: RecordQuestion, record: str, text: str, first: float, second: float) -> Candidate:
+    return Candidate(record, relevant(question.told, text), float(first), float(second))
 
 
 def tabulate(bench: Bench, found: dict[str, Forms]) -> None:
@@ -250,8 +223,6 @@ def tabulate(bench: Bench, found: dict[str, Forms]) -> None:
     loose = f"{ARCHIVES[0]}, {WORDINGS[1]}"
     drawn = [f"{MEDQUAD}, {LABELS['eq1']}", *(f"{loose}, {LABELS[form]}" for form in ("text", "sql", "graph"))]
     bench.chart("weights", by_weight[[name for name in drawn if name in by_weight]], "alpha", "MRR, dev questions")
-    by_cost = DataFrame(lead_cost_sweep(list(found.values())), index=WEIGHTS)
-    bench.table("lead_cost", by_cost.T.rename_axis("MRR by cost of a lead").reset_index(), "Train questions, hybrid.")
 
 
 # --- answers ------------------------------------------------------------------------------------------
@@ -264,8 +235,7 @@ def answers(bench: Bench, count: int) -> DataFrame:
     rows = []
     for number, strategy in enumerate(bench.sized(ROUNDS, ROUNDS[:2])):
         start, tools = time.monotonic(), ServerTools(settings)
-        nodes = [{"partition-id": place} for place in range(len(DEVICES))]
-        grid = LocalGrid(app, nodes, settings.flat(), run_id=number + 1)
+        grid = simulated(settings, run_id=number + 1)
         outcome = make_strategy(strategy, settings, asked, tools).run(grid, str(number + 1))
         tools.close()
         bench.tell(f"{strategy}: {time.monotonic() - start:.0f} s; {dict(outcome.counts)}")
@@ -302,10 +272,6 @@ def three_devices(bench: Bench, count: int) -> tuple[Settings, list[GoldQuestion
         "federation.devices": len(DEVICES),
         "home": str(root / "home"),
         "data.root": str(root / "devices"),
+        **bench.sized({}, {**QUICK, "hybrid.report": "extractive"}),
     }
-    small: dict[str, Plain] = {
-        "models.generator": "smollm2-135m",
-        "hybrid.report": "extractive",
-        "inference.max-answer-tokens": 4,
-    }
-    return Settings.from_config({**changes, **bench.sized({}, small), **bench.changes}), spread(gold, count)
+    return Settings.from_config({**changes, **bench.changes}), spread(gold, count)

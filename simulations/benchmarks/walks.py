@@ -9,29 +9,32 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
+import numpy as np
 import typer
+from pandas import DataFrame
 
 from client_app.app import app_of
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.metrics import accuracy, exact_match, f1, normalise_answer
 from fedrag_flwr.loaded_models import load_models
-from fedrag_flwr.local_grid import LocalGrid
-from fedrag_flwr.records import Answer, Question
+from fedrag_flwr.records import Answer, Document, Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
+from fedrag_flwr.sources.base import make_document
 from fedrag_flwr.sources.partition import write_documents
 from simulations.bench.frame import Bench
+from simulations.bench.kept_rows import KeptRows, Row, this_code
 from simulations.bench.plan import named
-from simulations.corpora.domain_data import DomainQuestion
-from simulations.corpora.overlay_peers_data import Peers, read_peers
+from simulations.corpora.domain_data import DomainQuestion, split_of
+from simulations.corpora.sentences import json_lines
 from simulations.fixtures.kept_devices import KeptDevices, notes_of
-from simulations.reporting.kept_rows import RowFile, this_code
+from simulations.fixtures.simulated import simulated
 from strategies import ServerTools, make_strategy
 
 THRESHOLDS = {"medquad": 0.7, "huffpost": 0.75}  # fitted on train questions
@@ -51,134 +54,95 @@ STORES = {
 SYSTEMS = (*WALKS, *STORES, "no-rag")
 AT_ONCE = 20  # questions of one round
 _COUNTS = ("hops", "queried", "wire", "hits")
-Row = dict[str, Any]
 
 
 def run(
     bench: Bench,
-    peers: Annotated[str, typer.Option("--set", help="huffpost or medquad.")] = "huffpost",
+    peers: Annotated[str, typer.Option(help="huffpost or medquad.")] = "huffpost",
     documents: Annotated[int, typer.Option(help="Of a peer.")] = 25,
     questions: Annotated[int, typer.Option(help="Dev questions, each asked at a drawn peer.")] = 40,
     systems: Annotated[str, typer.Option(help="Names separated by commas.")] = ",".join(SYSTEMS),
 ) -> None:
     """Ask the same questions of all systems."""
-    from pandas import DataFrame
-
     if peers not in THRESHOLDS:
         raise SettingError("is no set", where=peers, fix=f"choose from {', '.join(THRESHOLDS)}")
     most = bench.sized(documents, 1)
-    held = PeersOnDisk(bench, peers, most, read_peers(peers, bench.data(), most))
-    asked = held.peers.asked("dev", bench.sized(questions, 2), seed=0)
-    chosen = named(bench.sized(systems, "topic-walk"), SYSTEMS)
-    bench.table(
-        f"walks_{peers}",
-        DataFrame([summed(system, answers(held, system, asked)) for system in chosen]),
-        f"{peers}, {len(asked)} questions",
-    )
+    held = read_peers(peers, bench.data(), most)
+    asked = held.asked("dev", bench.sized(questions, 2), seed=0)
+    root, rows = bench.out / f"{peers}-{most}", []
+    for system in named(bench.sized(systems, "topic-walk"), SYSTEMS):
+        settings = settings_of(system, written(held, system, root), THRESHOLDS[peers], bench.changes)
+        rows.append(summed(system, answers(bench, system, settings, asked)))
+    bench.table(f"walks_{peers}", DataFrame(rows), f"{peers}, {len(asked)} questions")
 
 
-@dataclass(frozen=True, slots=True)
-class PeersOnDisk:
-    """A set's peers, their documents and stores under the results folder."""
-
-    bench: Bench
-    name: str
-    most: int
-    peers: Peers
-
-    @property
-    def root(self) -> Path:
-        """Where stores and answers are kept."""
-        return self.bench.out / f"{self.name}-{self.most}"
-
-    def folder(self, system: str) -> Path:
-        """The devices' documents, written if they are not there: those of all peers, or of one central store."""
-        if system in STORES:
-            root, own = self.root / system, {"centre": self.peers.some(*STORES[system], seed=3)}
-        else:
-            root, own = self.root / "peers", {peer: list(theirs) for peer, theirs in self.peers.documents.items()}
-        for device, documents in own.items():
-            if not (root / device).is_dir():
-                write_documents(root / device, documents)
-        return root
-
-    def forget_walks(self, walker: str) -> None:
-        """Take from all peers what a walker's earlier walks taught them: they were over the same questions."""
-        for notes in (self.root / "home").rglob(f"{notes_of(walker)}*"):
-            notes.unlink()
-
-    def settings(self, system: str) -> Settings:
-        """A run's settings over public text."""
-        folder = self.folder(system)
-        config: dict[str, Plain] = {
-            "strategy": "flooding" if system in STORES else system,
-            "baselines": "",
-            "home": str(self.root / "home"),
-            "data.root": str(folder),
-            "privacy.export": "none",
-            "federation.devices": len(list(folder.iterdir())),
-            "federation.round-timeout": 360_000.0,
-            "overlay.threshold": THRESHOLDS[self.name],
-            "overlay.cache-similarity": 1.1,
-        }
-        return Settings.from_config({**config, **self.bench.changes, **WALKS.get(system, {})})
+def written(peers: Peers, system: str, root: Path) -> Path:
+    """The folder of the devices' documents: those of all peers, or of one central store; written if need be."""
+    folder, own = root / "peers", {peer: list(theirs) for peer, theirs in peers.documents.items()}
+    if system in STORES:
+        folder, own = root / system, {"centre": peers.some(*STORES[system], seed=3)}
+    for device, documents in own.items():
+        if not (folder / device).is_dir():
+            write_documents(folder / device, documents)
+    return folder
 
 
-def answers(held: PeersOnDisk, system: str, asked: Sequence[tuple[DomainQuestion, str]]) -> list[Row]:
-    """A system's answers; those given before are read back. Another number of questions is another draw of homes."""
-    settings = held.settings(system)
-    kept = kept_answers(held, system, len(asked), settings)
-    known = {row["id"]: row for row in kept.rows()}
-    waiting = [pair for pair in asked if pair[0].id not in known]
-    if waiting:
-        walker = kept.path.stem
-        if not known:
-            held.forget_walks(walker)
-        with closing(KeptDevices(walker)) as devices:
-            for rows in _asked(devices, settings, system, waiting):
-                kept.add(*rows)
-                known.update({row["id"]: row for row in rows})
-                held.bench.tell(f"{system}: {len(known)} of {len(asked)}")
-    return [known[one.id] for one, _ in asked]
+def settings_of(system: str, folder: Path, threshold: float, changes: Mapping[str, Plain]) -> Settings:
+    """A run's settings over public text."""
+    config: dict[str, Plain] = {
+        "strategy": "flooding" if system in STORES else system,
+        "baselines": "",
+        "home": str(folder.parent / "home"),
+        "data.root": str(folder),
+        "privacy.export": "none",
+        "federation.devices": len(list(folder.iterdir())),
+        "federation.round-timeout": 360_000.0,
+        "overlay.threshold": threshold,
+        "overlay.cache-similarity": 1.1,
+    }
+    return Settings.from_config({**config, **changes, **WALKS.get(system, {})})
 
 
-def kept_answers(held: PeersOnDisk, system: str, count: int, settings: Settings) -> RowFile:
-    """A system's answers to so many questions under some settings; its walks are noted under the file's name."""
+def answers(bench: Bench, system: str, settings: Settings, asked: Sequence[tuple[DomainQuestion, str]]) -> list[Row]:
+    """A system's answers; those given before are read back. Another number of questions is another draw of homes.
+
+    What its earlier walks taught the peers is taken from them before the first question.
+    """
     told = hashlib.sha256(json.dumps(settings.flat(), sort_keys=True).encode()).hexdigest()[:6]
-    generator_id = load_models(settings.models, fedrag_home(settings.home)).generator_id
-    return RowFile(held.root / f"answers-{system}-{count}.jsonl", this_code(generator_id, f"settings={told}"))
-
-
-def _asked(
-    devices: KeptDevices, settings: Settings, system: str, waiting: Sequence[tuple[DomainQuestion, str]]
-) -> Iterator[list[Row]]:
-    """The answers of one round after the other."""
-    nodes = [{"partition-id": n} for n in range(settings.federation.devices)]
-    grid = LocalGrid(app_of(devices.reply), nodes, settings.flat())
-    strategy = make_strategy(settings.strategy, settings, (), ServerTools(settings))
-    strategy.prepare(grid, str(grid.run.run_id))
-    for start in range(0, len(waiting), AT_ONCE):
-        batch = waiting[start : start + AT_ONCE]
-        before = Counter(strategy.counts)
-        homes = {one.id: "centre" if system in STORES else home for one, home in batch}
-        strategy.ask([Question(one.id, one.text[:2000], homes[one.id]) for one, _ in batch])
-        took = {
-            name: (strategy.counts.get(f"walk-{name}", 0) - before[f"walk-{name}"]) / len(batch) for name in _COUNTS
-        }
-        yield [{**marked(strategy.answers[one.id], one.answer), **took} for one, _ in batch]
+    models = load_models(settings.models, fedrag_home(settings.home))
+    walker = f"answers-{system}-{len(asked)}"
+    kept = KeptRows(Path(settings.home).parent / f"{walker}.jsonl", this_code(models.generator_id, f"settings={told}"))
+    waiting = [pair for pair in asked if pair[0].id not in kept]
+    if not kept:
+        for notes in Path(settings.home).rglob(f"{notes_of(walker)}*"):
+            notes.unlink()
+    with closing(KeptDevices(walker)) as devices:
+        strategy = make_strategy(settings.strategy, settings, (), ServerTools(settings))
+        if waiting:
+            grid = simulated(settings, app_of(devices.reply))
+            strategy.prepare(grid, str(grid.run.run_id))
+        for start in range(0, len(waiting), AT_ONCE):
+            batch, before = waiting[start : start + AT_ONCE], Counter(strategy.counts)
+            homes = {one.id: "centre" if system in STORES else home for one, home in batch}
+            strategy.ask([Question(one.id, one.text[:2000], homes[one.id]) for one, _ in batch])
+            walked = {name: strategy.counts.get(f"walk-{name}", 0) - before[f"walk-{name}"] for name in _COUNTS}
+            took = {name: count / len(batch) for name, count in walked.items()}
+            for one, _ in batch:
+                kept.keep(one.id, {**marked(strategy.answers[one.id], one.answer), **took})
+            bench.tell(f"{system}: {len(kept)} of {len(asked)}")
+    return [kept[one.id] for one, _ in asked]
 
 
 def marked(answer: Answer, gold: str) -> Row:
     """An answer with its marks, all in [0, 1]; precision and recall count words as F1 does."""
     said, right = normalise_answer(answer.text).split(), normalise_answer(gold).split()
-    common = sum((Counter(said) & Counter(right)).values())
+    common = (Counter(said) & Counter(right)).total()
     return {
-        "id": answer.question_id,
         "path": answer.path,
         "EM": exact_match(answer.text, [gold]),
         "F1": f1(answer.text, [gold]),
-        "precision": common / len(said) if said else 0.0,
-        "recall": common / len(right) if right else 0.0,
+        "precision": common / max(1, len(said)),
+        "recall": common / max(1, len(right)),
         "ACC": accuracy(answer.text, [gold]),
         "seconds": answer.cost.seconds,
     }
@@ -186,8 +150,6 @@ def marked(answer: Answer, gold: str) -> Row:
 
 def summed(system: str, rows: Sequence[Row]) -> Row:
     """A system's means, in per cent where shares; what its walks took, where it walks."""
-    from pandas import DataFrame
-
     found = DataFrame(rows)
     found["declined"] = found["path"] == "abstained"
     if system not in WALKS:
@@ -196,3 +158,92 @@ def summed(system: str, rows: Sequence[Row]) -> Row:
     means = found[[*_COUNTS, *shares[1:], "seconds"]].astype(float).mean()
     means[shares] *= 100
     return {"system": system, **means.round(2)}
+
+
+PEERS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """Documents by peer and questions about all of them; `topic` names each peer's collection or category."""
+
+    documents: Mapping[str, tuple[Document, ...]]
+    topic: Mapping[str, str]
+    questions: tuple[DomainQuestion, ...]
+
+    def asked(self, split: str, count: int, seed: int) -> list[tuple[DomainQuestion, str]]:
+        """So many questions of a split, drawn, each with the peer where it is asked."""
+        rng = np.random.default_rng(seed)
+        pool = [one for one in self.questions if one.split == split]
+        names = sorted(self.documents)
+        rows = rng.choice(len(pool), min(count, len(pool)), replace=False)
+        return [(pool[row], names[int(rng.integers(len(names)))]) for row in rows]
+
+    def some(self, share: float, by_topic: bool, seed: int) -> list[Document]:
+        """The documents of a central store that holds a share of all samples, or of all topics (DRAG figure 2)."""
+        rng = np.random.default_rng(seed)
+        if by_topic:
+            topics = sorted(set(self.topic.values()))
+            kept = {topics[row] for row in rng.permutation(len(topics))[: round(share * len(topics))]}
+            return [one for peer, own in sorted(self.documents.items()) if self.topic[peer] in kept for one in own]
+        every = [one for _, own in sorted(self.documents.items()) for one in own]
+        return [every[row] for row in rng.permutation(len(every))[: round(share * len(every))]]
+
+
+def read_peers(name: str, data: Path, most: int) -> Peers:
+    """Read ``medquad`` or ``huffpost`` from the folder of evaluation data, with so many documents of a peer.
+
+    A topic is a collection or a category; the largest are cut into parts until there are 20, one for each peer.
+    """
+    documents, questions = {"medquad": _medquad, "huffpost": _huffpost}[name](data)
+    parts = _parts(documents)
+    held = {f"peer-{place:02d}": tuple(part[:most]) for place, (_, part) in enumerate(parts)}
+    owner = {one.id: peer for peer, own in held.items() for one in own}
+    asked = [
+        DomainQuestion(key, text, answer, owner[document], document, split_of(key))
+        for key, text, answer, document in questions
+        if document in owner
+    ]
+    return Peers(held, {f"peer-{place:02d}": topic for place, (topic, _) in enumerate(parts)}, tuple(asked))
+
+
+def _parts(documents: Mapping[str, Sequence[Document]]) -> list[tuple[str, Sequence[Document]]]:
+    parts = sorted(documents.items(), key=lambda pair: (-len(pair[1]), pair[0]))[:PEERS]
+    while len(parts) < PEERS:
+        parts.sort(key=lambda pair: (-len(pair[1]), pair[0]))
+        topic, whole = parts.pop(0)
+        parts += [(topic, whole[::2]), (topic, whole[1::2])]
+    return sorted(parts, key=lambda pair: pair[0])
+
+
+Asked = tuple[str, str, str, str]  # id, question, answer, document
+
+
+def _medquad(data: Path) -> tuple[dict[str, list[Document]], list[Asked]]:
+    """A document holds the first two answers about one focus; gold is an answer's first sentence."""
+    documents: defaultdict[str, list[Document]] = defaultdict(list)
+    questions: list[Asked] = []
+    for row in json_lines(data / "medquad.jsonl.gz"):
+        name, answers = row["doc_id"].replace("/", "-"), []
+        for one in row["qa"][:2]:
+            words = " ".join(one["answer"].split()).split(" ")[:200]
+            answers.append(" ".join(words))
+            first = answers[-1].split(". ")[0]
+            questions.append((f"{name}-{one['qid']}", one["question"], first, name))
+        documents[row["collection"]].append(make_document(name, row["focus"], "\n\n".join(answers)))
+    return documents, questions
+
+
+def _huffpost(data: Path) -> tuple[dict[str, list[Document]], list[Asked]]:
+    """A document says who wrote an article; the question gives its headline (DRAG 4.1)."""
+    documents: defaultdict[str, list[Document]] = defaultdict(list)
+    questions: list[Asked] = []
+    for place, row in enumerate(json_lines(data / "huffpost_news.jsonl.gz")):
+        headline, authors = " ".join(row["headline"].split()), " ".join(row["authors"].split())
+        if not headline or not authors:
+            continue
+        name = f"article-{place}"
+        text = f'The article "{headline}" was written by {authors}. {row["short_description"]}'
+        documents[row["category"]].append(make_document(name, headline, text))
+        questions.append((name, f'Who wrote the article "{headline}"?', authors, name))
+    return documents, questions

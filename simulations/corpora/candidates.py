@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,44 +46,28 @@ from fedrag_flwr.retrieval.evidence_sources import SHARPNESS
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.text import ParseExtractor, SpacyPipeline
 from fedrag_flwr.text.pipeline import RULES_VERSION
+from simulations.bench.kept_rows import KeptRows
 from simulations.corpora.retrieval_pool import extracted
 from simulations.corpora.sentences import DATASETS, rows_of
-from simulations.reporting.kept_rows import RowFile
 
 FIRST_STAGES = ("BM25", "dense", "late interaction")
 SECOND_HOP = "second hop"  # over `dense`
 PAIRWISE, PATHS = "pairwise PageRank", "weighted answer paths"
 SPACES = (PAIRWISE, "weighted pairwise PageRank", "co-occurrence hyperedges", "static answer paths", PATHS)
 RARE = ", rare seeds"
-_BLOCK = 10  # rows kept together
 
 
 @dataclass(frozen=True, slots=True)
 class RankedQuestion:
-    """A question's paragraphs by their places in the row, as every source ranks them.
+    """A question's paragraphs by their places in the row, as every source ranks them."""
 
-    Parameters
-    ----------
-    id
-        The row's.
-    gold
-        Paragraphs that support the answer.
-    answering
-        Those whose text holds the answer.
-    named
-        Those from which a tuple was extracted.
-    on_paths
-        Those that an answer-path hyperedge leads to.
-    rankings
-        By source, best first: first stages, the second hop, and key spaces both with seeds as in the paper and with
-        rare ones (see `VertexSeeds`).
-    """
-
-    id: str
-    gold: tuple[str, ...]
-    answering: tuple[str, ...]
-    named: tuple[str, ...]
-    on_paths: tuple[str, ...]
+    id: str  # the row's
+    gold: tuple[str, ...]  # paragraphs that support the answer
+    answering: tuple[str, ...]  # those whose text holds the answer
+    named: tuple[str, ...]  # those from which a tuple was extracted
+    on_paths: tuple[str, ...]  # those that an answer-path hyperedge leads to
+    # by source, best first: first stages, the second hop, and key spaces both with seeds as in the paper and with rare
+    # ones (see `VertexSeeds`)
     rankings: dict[str, Ranking]
 
 
@@ -113,75 +98,41 @@ def by_key_spaces(table: TupleTable, spaces: dict[str, KeySpace], otherwise: Ret
 def ranked_questions(
     data: Path, dataset: str, split: str, limit: int, tell: Callable[[str], None]
 ) -> list[RankedQuestion]:
-    """The first rows of a split, each ranked by every source; rows that were encoded and parsed before are read.
+    """The first rows of a split of one of ``DATASETS``, each ranked by every source.
 
-    Parameters
-    ----------
-    data
-        The folder of evaluation data.
-    dataset
-        A name of ``DATASETS``.
-    split
-        ``train`` or ``dev``.
-    limit
-        How many rows to take.
-    tell
-        Told how far it is.
+    What was encoded and parsed before is read: the first stages' rankings and the tuples.
     """
     made_by = f"{ParseExtractor.id} {RULES_VERSION} {DEFAULT_ENCODER}"
-    file = RowFile(fedrag_home() / "benchmarks" / "candidates" / f"{DATASETS[dataset]}-{split}.jsonl", made_by)
-    known = {found.id: found for found in map(_Row.of, file.rows())}
-    rows = list(rows_of(data / f"{DATASETS[dataset]}.jsonl.gz", split, limit))
-    missing = [row for row in rows if _key(row) not in known]
-    reader = _Reader()
-    for start in range(0, len(missing), _BLOCK):
-        found = [reader.read(row) for row in missing[start : start + _BLOCK]]
-        file.add(*map(asdict, found))
-        known |= {one.id: one for one in found}
-        tell(f"{dataset} {split}: {start + len(found)} of {len(missing)} rows read")
-    return [_ranked(row, known[_key(row)]) for row in rows]
+    kept = KeptRows(fedrag_home() / "benchmarks" / "ranked" / f"{DATASETS[dataset]}-{split}.jsonl", made_by)
+    found = []
+    for number, row in enumerate(rows_of(data / f"{DATASETS[dataset]}.jsonl.gz", split, limit), 1):
+        told = json.dumps([(one["title"], one["text"]) for one in row["paragraphs"]])
+        key = f"{row['id']} {hashlib.sha256(told.encode()).hexdigest()[:16]}"
+        found.append(_ranked(row, kept.row(key, _read, row)))
+        if number % 50 == 0:
+            tell(f"{dataset} {split}: {number} rows")
+    return found
 
 
-def _key(row: dict[str, Any]) -> str:
-    """By what a row is kept: its id, and what its paragraphs say."""
-    told = json.dumps([(one["title"], one["text"]) for one in row["paragraphs"]])
-    return f"{row['id']} {hashlib.sha256(told.encode()).hexdigest()[:16]}"
+@cache
+def _tools() -> tuple[QuestionVectors, SpacyPipeline, ParseExtractor]:
+    return QuestionVectors(load_encoder(threads=1)), SpacyPipeline(), ParseExtractor()
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """What is kept of a row: its first stages' rankings and its tuples."""
-
-    id: str
-    rankings: dict[str, Ranking]
-    tuples: list[EvidenceTuple]
-
-    @classmethod
-    def of(cls, fields: dict[str, Any]) -> _Row:
-        rankings = {
-            name: tuple(RankedPassage(**one) for one in ranking) for name, ranking in fields["rankings"].items()
-        }
-        return cls(fields["id"], rankings, [EvidenceTuple(**one) for one in fields["tuples"]])
-
-
-class _Reader:
-    """Encodes and parses the paragraphs of rows, and ranks them by the first stages."""
-
-    def __init__(self) -> None:
-        self._questions = QuestionVectors(load_encoder(threads=1))
-        self._pipeline = SpacyPipeline()
-        self._extractor = ParseExtractor()
-
-    def read(self, row: dict[str, Any]) -> _Row:
-        passages = passages_of(row)
-        sources: dict[str, Retriever] = {
-            "BM25": Bm25Retriever(passages),
-            "dense": DenseRetriever.of(passages, self._questions),
-            "late interaction": LateInteractionRetriever(TokenTable.of(passages, self._questions), self._questions),
-        }
-        text = row["question"].strip()
-        tuples = extracted(passages, self._pipeline, self._extractor)
-        return _Row(_key(row), {name: one.rank(text, len(passages)) for name, one in sources.items()}, tuples)
+def _read(row: dict[str, Any]) -> dict[str, Any]:
+    """Encode and parse the paragraphs of a row, and rank them by the first stages."""
+    passages, (questions, pipeline, extractor) = passages_of(row), _tools()
+    sources: dict[str, Retriever] = {
+        "BM25": Bm25Retriever(passages),
+        "dense": DenseRetriever.of(passages, questions),
+        "late interaction": LateInteractionRetriever(TokenTable.of(passages, questions), questions),
+    }
+    rankings = {name: one.rank(row["question"].strip(), len(passages)) for name, one in sources.items()}
+    tuples = extracted(passages, pipeline, extractor)
+    return {
+        "rankings": {name: [(one.passage_id, one.score) for one in ranking] for name, ranking in rankings.items()},
+        "tuples": [asdict(one) for one in tuples],
+    }
 
 
 def passages_of(row: dict[str, Any]) -> list[Passage]:
@@ -203,20 +154,20 @@ class _KnownRanking:
         return self.ranking[:k]
 
 
-def _ranked(row: dict[str, Any], read: _Row) -> RankedQuestion:
+def _ranked(row: dict[str, Any], read: Mapping[str, Any]) -> RankedQuestion:
     """Rank the paragraphs of a row by the second hop and the key spaces too."""
     text, passages = row["question"].strip(), passages_of(row)
     names = [passage.id for passage in passages]
-    table = TupleTable.of(read.tuples, names)
-    paths = answer_paths(table, PRESETS["paper"])
+    first = {name: tuple(RankedPassage(*one) for one in ranking) for name, ranking in read["rankings"].items()}
+    table = TupleTable.of([EvidenceTuple(**one) for one in read["tuples"]], names)
     made = by_key_spaces(table, key_spaces(table), Bm25Retriever(passages))
-    made[SECOND_HOP] = SecondHopRetriever(_KnownRanking("dense", read.rankings["dense"]), passages)
-    answers = (row["answer"], *row["aliases"])
+    made[SECOND_HOP] = SecondHopRetriever(_KnownRanking("dense", first["dense"]), passages)
+    paths, answers = answer_paths(table, PRESETS["paper"]), (row["answer"], *row["aliases"])
     return RankedQuestion(
         id=row["id"],
         gold=tuple(p.id for p, given in zip(passages, row["paragraphs"], strict=True) if given["is_supporting"]),
         answering=tuple(p.id for p in passages if accuracy(searchable_text(p), answers)),
         named=tuple(names[place] for place in sorted(set(table.places.tolist()))),
         on_paths=tuple(names[place] for place in sorted(set(paths.passages.indices.tolist()))),
-        rankings=read.rankings | {name: one.rank(text, len(names)) for name, one in made.items()},
+        rankings=first | {name: one.rank(text, len(names)) for name, one in made.items()},
     )

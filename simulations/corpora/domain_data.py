@@ -6,6 +6,8 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,6 @@ import numpy as np
 
 from fedrag_flwr.records import Document
 from fedrag_flwr.sources.base import make_document
-from fedrag_flwr.sources.partition import write_documents
 from simulations.corpora.sentences import json_lines
 
 TRAIN_SHARE = 0.4
@@ -47,11 +48,6 @@ class Domains:
     documents: Mapping[str, tuple[Document, ...]]
     questions: tuple[DomainQuestion, ...]
 
-    def write(self, root: Path) -> None:
-        """Write one folder of documents a device."""
-        for device, documents in self.documents.items():
-            write_documents(root / device, documents)
-
     def dealt(self, split: str, home: int, foreign: int, seed: int) -> dict[str, list[DomainQuestion]]:
         """By device, questions asked there: so many of its own domain and so many of each other (DGRAG 4.2)."""
         rng = np.random.default_rng(seed)
@@ -68,14 +64,7 @@ class Domains:
 def read_domains(name: str, data: Path, most: int = 0) -> Domains:
     """Read ``openstax`` or ``medquad`` from the folder of evaluation data.
 
-    Parameters
-    ----------
-    name
-        The set.
-    data
-        The folder.
-    most
-        Documents of a device, those with most questions; 0 for all. Questions whose document is left out go.
+    With `most` above 0 each device has so many documents, those with most questions; other questions go.
     """
     return _limited({"openstax": _openstax, "medquad": _medquad}[name](data), most)
 
@@ -134,13 +123,11 @@ def _medquad(data: Path) -> Domains:
 
 
 def _sectioned(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The texts of a module, those of a section under its heading."""
     parts: list[str] = []
-    section = None
-    for row in rows:
-        if row["section"] and row["section"] != section:
-            parts.append(f"## {row['section']}")
-        section = row["section"]
-        parts.append(row["text"])
+    for section, own in groupby(rows, key=itemgetter("section")):
+        parts += [f"## {section}"] if section else []
+        parts += [row["text"] for row in own]
     return "\n\n".join(parts)
 
 

@@ -7,12 +7,12 @@ device knows it. Both are built once and kept beside the benchmark's rows.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from fedrag_flwr.device.builder import Builder, BuildPlan
-from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Encoder
@@ -21,15 +21,10 @@ from fedrag_flwr.privacy.normalise import normal_name
 from fedrag_flwr.privacy.register import Register, read_register
 from fedrag_flwr.records import Document, Fact, MemoryItem, silent
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.sources.base import Reading
-from fedrag_flwr.sources.benchmark import read_multihop
+from fedrag_flwr.sources import Reading, read_multihop
 from fedrag_flwr.text.base import Pipeline
+from simulations.corpora.sentences import DATASETS
 
-DATASETS = {
-    "HotpotQA": "hotpotqa.jsonl.gz",
-    "2WikiMultiHopQA": "2wikimultihopqa.jsonl.gz",
-    "MuSiQue": "musique.jsonl.gz",
-}
 DEVICE = "device-0"
 LEAST_MENTIONS = 2  # of names mentioned once many are other spellings, which end in one group and make it smaller
 MOST_CHARS = 80  # what is longer is a list, or a sentence that the recogniser took for a name
@@ -38,20 +33,18 @@ PARTITION_SEED = 7
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """One device's memories, sorted by id, what its documents show to be private, and questions about them."""
+    """One device's memories, sorted by id, and what its documents show to be private."""
 
     items: tuple[MemoryItem, ...]
     register: Register
-    questions: tuple[GoldQuestion, ...]
 
 
 def read_corpus(data: Path, dataset: str, rows: int, home: Path, models: Models) -> Corpus:
     """Build, or open again, the memories of the first dev rows' supporting paragraphs; made by rules alone."""
-    benchmark = read_multihop(data / DATASETS[dataset], "dev", rows)
+    benchmark = read_multihop(data / f"{DATASETS[dataset]}.jsonl.gz", "dev", rows)
     supporting = {document for question in benchmark.questions for document in question.documents}
     documents = tuple(document for document in benchmark.documents if document.id in supporting)
-    items, register = remember(documents, DEVICE, home / f"{dataset}-{rows}", models)
-    return Corpus(items, register, benchmark.questions)
+    return Corpus(*remember(documents, DEVICE, home / f"{dataset}-{rows}", models))
 
 
 def remember(
@@ -91,33 +84,47 @@ def partition_path(home: Path, size: int) -> Path:
 
 
 def _public_names(data: Path, pipeline: Pipeline) -> list[tuple[str, str]]:
-    """The (type, name) pairs of the train rows' titles and texts, each name once, under its most frequent type."""
+    """The (type, name) pairs of the train rows' titles and texts."""
     documents: dict[str, Document] = {}
     for file in DATASETS.values():
-        documents |= {document.id: document for document in read_multihop(data / file, "train").documents}
+        documents |= {one.id: one for one in read_multihop(data / f"{file}.jsonl.gz", "train").documents}
     titles = {normal_name(document.title) for document in documents.values()}
-    types: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    spelt: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for fact in _facts(documents.values(), pipeline):
-        name = normal_name(fact.text)
-        types[name][fact.type] += 1
-        spelt[name][fact.text.strip()] += 1
-    found = []
-    for name, seen in types.items():
-        kind = _most(seen)
-        known = name in titles or seen.total() >= LEAST_MENTIONS
-        if kind in SENSITIVE_TYPES and len(name) <= MOST_CHARS and known:
-            found.append((kind, _most(spelt[name])))
-    return sorted(found)
+
+    def known(name: str, mentions: int) -> bool:
+        return len(name) <= MOST_CHARS and (name in titles or mentions >= LEAST_MENTIONS)
+
+    named = whole_names([one.title for one in documents.values() if one.title], pipeline)
+    return frequent_names(chain(facts_of(documents.values(), pipeline), named), known)
 
 
-def _facts(documents: Iterable[Document], pipeline: Pipeline) -> Iterable[Fact]:
+def facts_of(documents: Iterable[Document], pipeline: Pipeline) -> Iterator[Fact]:
+    """What documents name."""
     for parsed in pipeline.parse(documents):
         for part in parsed:
             yield from part.passage.facts
-            title: Sequence[str] = [part.passage.title] if part.passage.title else []
-            for facts in pipeline.facts(title):
-                yield from (fact for fact in facts if fact.text == part.passage.title)
+
+
+def whole_names(names: Sequence[str], pipeline: Pipeline) -> Iterator[Fact]:
+    """Those of some names that the pipeline takes for a name as a whole."""
+    for name, facts in zip(names, pipeline.facts(names), strict=True):
+        yield from (fact for fact in facts if fact.text == name)
+
+
+def frequent_names(
+    facts: Iterable[Fact], known: Callable[[str, int], bool], mended: Mapping[str, str] | None = None
+) -> list[tuple[str, str]]:
+    """The (type, name) pairs of sensitive types, sorted: each name once, under its most frequent type and spelling.
+
+    `known` says of a name in normal form and its mentions whether it is taken, `mended` which type it has.
+    """
+    types: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    spelt: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for fact in facts:
+        types[normal_name(fact.text)][fact.type] += 1
+        spelt[normal_name(fact.text)][fact.text.strip()] += 1
+    kinds = {name: _most(seen) for name, seen in types.items()} | dict(mended or {})
+    taken = (name for name, seen in types.items() if kinds[name] in SENSITIVE_TYPES and known(name, seen.total()))
+    return sorted((kinds[name], _most(spelt[name])) for name in taken)
 
 
 def _most(seen: Counter[str]) -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from fedrag_flwr.errors import SourceError, StoreCorruptError, StoreMismatchError
+from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.records import Document, EvidenceTuple, Passage
 from fedrag_flwr.retrieval import QuestionVectors, TokenTable, searchable_text
@@ -23,26 +22,17 @@ _BLOCK = 1_024  # passages whose tuples are kept together
 
 
 @dataclass(frozen=True, slots=True)
-class PoolQuestion:
-    """A question and the ids of the passages that it needs."""
-
-    id: str
-    text: str
-    gold: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Pool:
     """Passages, their tuples and questions."""
 
     passages: tuple[Passage, ...]
     tuples: tuple[EvidenceTuple, ...]
-    questions: tuple[PoolQuestion, ...]
+    questions: tuple[GoldQuestion, ...]
 
     def first(self, questions: int) -> Pool:
         """The first questions over their own passages and the pool's first 30."""
         asked = self.questions[:questions]
-        needed = {name for one in asked for name in one.gold} | {one.id for one in self.passages[:30]}
+        needed = {name for one in asked for name in one.documents} | {one.id for one in self.passages[:30]}
         return Pool(
             tuple(one for one in self.passages if one.id in needed),
             tuple(one for one in self.tuples if one.passage_id in needed),
@@ -53,15 +43,12 @@ class Pool:
 def hipporag_pool(data: Path) -> Pool:
     """Read ``reference/hipporag``: 1,890 passages, 100 questions and the tuples that GPT-3.5 extracted.
 
-    Raises
-    ------
-    SourceError
-        The reference is not among the data.
+    Raises SourceError: the reference is not among the data.
     """
     folder = data / "reference" / "hipporag"
     if not folder.is_dir():
         raise SourceError("there is no reference/hipporag", where="--data", fix="name the folder of evaluation data")
-    documents = _read(folder / "openie_gpt35_1890.json.gz")["docs"]
+    documents = json.loads(gzip.decompress((folder / "openie_gpt35_1890.json.gz").read_bytes()))["docs"]
     passages = tuple(
         Passage(f"p{row:04d}", f"p{row:04d}", document["title"], document["text"], ())
         for row, document in enumerate(documents)
@@ -73,15 +60,11 @@ def hipporag_pool(data: Path) -> Pool:
         if len(parts) == 3  # the extractor gave a few lists of another length
     )
     place = {(passage.title, passage.text): passage.id for passage in passages}
-    questions = tuple(
-        PoolQuestion(
-            row["id"],
-            row["question"],
-            tuple(place[p["title"], p["paragraph_text"]] for p in row["paragraphs"] if p["is_supporting"]),
-        )
-        for row in _read(folder / "musique_train.json.gz")
-    )
-    return Pool(passages, tuples, questions)
+    questions = []
+    for row in json.loads(gzip.decompress((folder / "musique_train.json.gz").read_bytes())):
+        gold = tuple(place[p["title"], p["paragraph_text"]] for p in row["paragraphs"] if p["is_supporting"])
+        questions.append(GoldQuestion(row["id"], row["question"], "", documents=gold))
+    return Pool(passages, tuples, tuple(questions))
 
 
 def question_vectors(pool: Pool) -> QuestionVectors:
@@ -111,15 +94,9 @@ def own_tuples(passages: Sequence[Passage]) -> list[EvidenceTuple]:
     kept = folder / f"{hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:32]}.jsonl"
     with suppress(StoreCorruptError, StoreMismatchError):  # none yet, or of other rules
         return read_tuples(kept, texts, extractor=extractor.id, pipeline=pipeline.id)[0]
-    start = time.perf_counter()
     found = extracted(passages, pipeline, extractor)
-    seconds = time.perf_counter() - start
-    manifest = write_tuples(kept, found, texts, extractor=extractor.id, pipeline=pipeline.id)
-    print(
-        f"extracted {manifest.tuples} tuples from {len(passages)} passages ({manifest.silent} gave none) in "
-        f"{seconds:.0f} s, parsing included",
-        flush=True,
-    )
+    write_tuples(kept, found, texts, extractor=extractor.id, pipeline=pipeline.id)
+    print(f"extracted {len(found)} tuples from {len(passages)} passages", flush=True)
     return found
 
 
@@ -145,10 +122,4 @@ def token_table(passages: Sequence[Passage], questions: QuestionVectors) -> Toke
         return TokenTable.load(kept, ids, key)
     made = TokenTable.of(passages, questions)
     made.save(kept, key)
-    print(f"encoded the tokens of {len(passages)} passages", flush=True)
     return made
-
-
-def _read(path: Path) -> Any:
-    with gzip.open(path, "rt", encoding="utf-8") as handle:
-        return json.load(handle)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import json
 import re
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, zip_longest
 from pathlib import Path
@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedrag_flwr.files import replace_file
 from fedrag_flwr.hypergraph import Units
 from fedrag_flwr.models import load_encoder
-from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Document
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.sources.benchmark import read_multihop
@@ -59,39 +59,25 @@ def pooled_documents(data: Path, limit: int | None = None) -> list[Document]:
     return list({document.id: document for document in in_turn}.values())
 
 
-def encoded(texts: Sequence[str], said: str, encoder: Encoder | None = None) -> tuple[NDArray[np.float32], float]:
-    """Encode texts, a block at a time; a block that was encoded before is read.
+def encoded(texts: Sequence[str], said: str) -> NDArray[np.float32]:
+    """Encode texts, unit rows of shape (texts, dimension), a block at a time; one that was encoded before is read.
 
-    Parameters
-    ----------
-    texts
-        What to encode.
-    said
-        What the texts are, for the line that tells of the progress.
-    encoder
-        What encodes them; None for the default encoder.
-
-    Returns
-    -------
-    tuple[NDArray[np.float32], float]
-        Unit rows of shape (texts, dimension), and the seconds that encoding took, in this run or in an earlier one.
+    `said`: what the texts are, for the line that tells of the progress.
     """
-    encoder = encoder or load_encoder(threads=1)
+    encoder = load_encoder(threads=1)
     folder = fedrag_home() / "benchmarks" / "vectors"
     folder.mkdir(parents=True, exist_ok=True)
-    parts, seconds = [], 0.0
+    parts = [np.zeros((0, encoder.dimension), dtype=np.float32)]
     for start in range(0, len(texts), _BLOCK):
         block = list(texts[start : start + _BLOCK])
-        digest = hashlib.sha256(json.dumps([encoder.id, block]).encode()).hexdigest()[:32]
-        kept, taken = folder / f"{digest}.npy", folder / f"{digest}.seconds"
-        if not taken.is_file():
-            begun = time.perf_counter()
-            np.save(kept, encoder.encode(block))
-            taken.write_text(f"{time.perf_counter() - begun:.3f}", encoding="utf-8")
+        kept = folder / f"{hashlib.sha256(json.dumps([encoder.id, block]).encode()).hexdigest()[:32]}.npy"
+        if not kept.is_file():
+            file = io.BytesIO()
+            np.save(file, encoder.encode(block))
+            replace_file(kept, file.getvalue())
             print(f"encoded {start + len(block)} of {len(texts)} {said}", flush=True)
         parts.append(np.load(kept))
-        seconds += float(taken.read_text(encoding="utf-8"))
-    return np.concatenate(parts) if parts else np.zeros((0, encoder.dimension), dtype=np.float32), seconds
+    return np.concatenate(parts)
 
 
 def sentence_units(vectors: NDArray[np.float32]) -> Units:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +16,11 @@ from fedrag_flwr.evaluation.metrics import hit_at, ndcg_at, precision_at, recipr
 from fedrag_flwr.retrieval import RankedPassage, TextEncoder, fuse
 from fedrag_flwr.sources.source_search import TextVectors
 from fedrag_flwr.sources.text_search import word_weight
+from simulations.bench.kept_rows import KeptRows
+from simulations.bench.tables import with_interval
 from simulations.corpora.synthea import RecordQuestion
-from simulations.reporting.kept_rows import RowFile
 
 WEIGHTS = tuple(round(0.1 * step, 1) for step in range(11))
-LEAD_COSTS = (0.0, 4.0, 8.0, 12.0, 16.0, 20.0)
 _RESAMPLING = 7
 LABELS = {
     "bm25": "text: BM25",
@@ -28,15 +29,11 @@ LABELS = {
     "held": "text: words held",
     "fused": "text: BM25 and dense by rank fusion",
     "eq1": "text: eq. 1, cosine",
-    "eq1-late": "text: eq. 1, late interaction",
-    "one-weight": "text: hybrid at one weight",
     "text": "text: hybrid",
     "sql": "SQL",
-    "sql-entities": "SQL, by entities alone",
     "graph": "graph",
-    "graph-entities": "graph, by entities alone",
 }
-TEXTS = ("bm25", "dense", "tfidf", "held", "fused", "eq1", "one-weight", "text")
+TEXTS = ("bm25", "dense", "tfidf", "held", "fused", "eq1", "text")
 ONE_SIDED = {"bm25": 1.0, "dense": 0.0, "tfidf": 1.0, "held": 1.0, "fused": 1.0}  # nothing to weigh
 
 
@@ -87,33 +84,28 @@ class CorpusOnce:
         return self._encoder.encode(texts) if len(texts) < 2 else self._corpus.of(texts)
 
 
-def searched(kept: RowFile, questions: Sequence[RecordQuestion], search: Search) -> list[Row]:
+def searched(kept: KeptRows, questions: Sequence[RecordQuestion], search: Search) -> list[Row]:
     """Search for the questions that are not in the file yet; the first of them pays for models and indexes."""
-    known = {
-        row["question"]: Row(**row | {"candidates": tuple(Candidate(*one) for one in row["candidates"])})
-        for row in kept.rows()
-    }
-    todo = [question for question in questions if question.id not in known]
+    todo = [question for question in questions if question.id not in kept]
     if todo:
         search(todo[0])
     for question in todo:
         start = time.perf_counter()
         found = search(question)
         seconds = time.perf_counter() - start
-        told = [[one.record, one.relevant, round(one.first, 6), round(one.second, 6)] for one in found]
-        kept.add({"question": question.id, "split": question.split, "seconds": seconds, "candidates": told})
-        known[question.id] = Row(question.id, question.split, seconds, tuple(found))
-    return [known[question.id] for question in questions]
+        told = [(one.record, one.relevant, round(one.first, 6), round(one.second, 6)) for one in found]
+        kept.keep(question.id, {"question": question.id, "split": question.split, "seconds": seconds, "found": told})
+    rows = [dict(kept[question.id]) for question in questions]
+    return [Row(candidates=tuple(Candidate(*one) for one in row.pop("found")), **row) for row in rows]
 
 
 def with_derived(rows: Mapping[str, Sequence[Row]], lead_cost: float) -> Forms:
-    """Add what follows from rows of BM25, eq. 1 and the hybrid: each half alone, rank fusion, one weight for all."""
+    """Add what follows from rows of BM25, eq. 1 and the hybrid: each half alone, and rank fusion."""
     halves = list(rows["text"])
     return {
         **{form: list(each) for form, each in rows.items()},
         "dense": halves,
         "held": halves,
-        "one-weight": halves,
         "tfidf": list(rows["eq1"]),
         "fused": [_fused(*pair) for pair in zip(rows["bm25"], halves, strict=True)],
         "text": [replace(row, lead_cost=lead_cost) for row in halves],
@@ -140,38 +132,24 @@ def pooled(results: Mapping[str, Mapping[str, Sequence[Row]]]) -> Forms:
 
 def sweep(rows: Sequence[Row], split: str) -> list[tuple[float, float]]:
     """MRR and nDCG@10 at each weight."""
-    chosen = [row for row in rows if row.split == split]
-    rankings = [[row.ranking(weight) for row in chosen] for weight in WEIGHTS]
+    rankings = [[row.ranking(weight) for row in rows if row.split == split] for weight in WEIGHTS]
     return [
         (float(np.mean([*map(reciprocal_rank, each)])), float(np.mean([ndcg_at(one, 10, 1) for one in each])))
         for each in rankings
     ]
 
 
-def _mrr(rows: Sequence[Row], split: str) -> list[float]:
-    return [mrr for mrr, _ in sweep(rows, split)]
-
-
 def fitted_weights(results: Sequence[Forms]) -> dict[str, float]:
     """Of each searcher the weight with the highest MRR on train questions, each set of records counting alike."""
     chosen = dict(ONE_SIDED)
     for form in {form for rows in results for form in rows} - chosen.keys():
-        sweeps = [_mrr(rows[form], "train") for rows in results if form in rows]
+        sweeps = [[mrr for mrr, _ in sweep(rows[form], "train")] for rows in results if form in rows]
         chosen[form] = WEIGHTS[int(np.argmax(np.round(np.mean(sweeps, axis=0), 6)))]
     return chosen
 
 
-def lead_cost_sweep(results: Sequence[Forms]) -> dict[str, list[float]]:
-    """The hybrid's MRR on train questions at each weight for several costs of a lead, each set counting alike."""
-    found = {}
-    for cost in LEAD_COSTS:
-        rows = [[replace(row, lead_cost=cost) for row in each["text"]] for each in results]
-        found[f"{cost:g}"] = [round(float(mean), 4) for mean in np.mean([_mrr(each, "train") for each in rows], axis=0)]
-    return found
-
-
 def dev_table(rows: Forms, weights: Mapping[str, float]) -> DataFrame:
-    """One line for each searcher, on dev questions."""
+    """One line for each searcher, on dev questions, in per cent."""
     draw = np.random.default_rng(_RESAMPLING)
     hybrid = _reciprocal_ranks(rows["text"], weights["text"])
     lines: list[dict[str, object]] = []
@@ -179,21 +157,14 @@ def dev_table(rows: Forms, weights: Mapping[str, float]) -> DataFrame:
         dev = [row for row in rows[form] if row.split == "dev"]
         rankings = [row.ranking(weights[form]) for row in dev]
         ranks = _reciprocal_ranks(rows[form], weights[form])
-        mean = mean_interval(list(ranks.values()), rng=draw)
         more = paired_difference([hybrid[one] for one in ranks], list(ranks.values()), rng=draw)
-        lines.append(
-            {
-                "source": LABELS[form],
-                "weight": weights[form],
-                "MRR": f"{100 * mean.value:.1f} [{100 * mean.low:.1f}, {100 * mean.high:.1f}]",
-                **{f"P@{k}": f"{100 * np.mean([precision_at(one, k) for one in rankings]):.1f}" for k in (1, 5, 10)},
-                "nDCG@10": f"{100 * np.mean([ndcg_at(one, 10, 1) for one in rankings]):.1f}",
-                "Hit@5": f"{100 * np.mean([hit_at(one, 5) for one in rankings]):.1f}",
-                "hybrid's MRR more": f"{100 * more.value:+.1f} [{100 * more.low:+.1f}, {100 * more.high:+.1f}]",
-                "ms": f"{1000 * np.median([row.seconds for row in dev]):.0f}",
-                "questions": len(dev),
-            }
-        )
+        means = {f"P@{k}": [precision_at(one, k) for one in rankings] for k in (1, 5, 10)}
+        means |= {"nDCG@10": [ndcg_at(one, 10, 1) for one in rankings], "Hit@5": [hit_at(one, 5) for one in rankings]}
+        line: dict[str, object] = {"source": LABELS[form], "weight": weights[form]}
+        line["MRR"] = with_interval(mean_interval(list(ranks.values()), rng=draw), times=100)
+        line |= {name: round(100 * float(np.mean(values)), 1) for name, values in means.items()}
+        line["hybrid's MRR more"] = with_interval(more, "+", 100)
+        lines.append(line | {"ms": round(1000 * median(row.seconds for row in dev)), "questions": len(dev)})
     return DataFrame(lines)
 
 

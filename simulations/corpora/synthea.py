@@ -19,6 +19,7 @@ from fedrag_flwr.records import Document
 from fedrag_flwr.sources import Reading
 from fedrag_flwr.sources.graph.mapping import GraphMapping, LabelMapping
 from fedrag_flwr.sources.sql.mapping import JoinMapping, RecordMapping, SqlMapping
+from simulations.fixtures.demo_databases import Statement, write_ladybug
 
 Row = Mapping[str, str]
 WORDINGS = ("plain", "loose")
@@ -157,28 +158,24 @@ def write_database(tables: Mapping[str, Sequence[Row]], path: Path) -> SqlMappin
 
 def write_graph(tables: Mapping[str, Sequence[Row]], path: Path) -> GraphMapping:
     """Write patients, what they have, and the relations between them into Ladybug, and give the mapping."""
-    import ladybug
-
-    path.unlink(missing_ok=True)
-    opened = ladybug.Database(path, buffer_pool_size=2**28, max_db_size=2**32)
-    connection = ladybug.Connection(opened, num_threads=1)
-    connection.execute("CREATE NODE TABLE Patient(id STRING PRIMARY KEY, name STRING, birthdate STRING, city STRING)")
     people = [{"i": r["Id"], "n": r["NAME"], "b": r["BIRTHDATE"], "c": r["CITY"]} for r in tables["patients"]]
-    make = "UNWIND $rows AS r CREATE (:Patient {id: r.i, name: r.n, birthdate: r.b, city: r.c})"
-    connection.execute(make, {"rows": people})
+    statements: list[Statement] = [
+        ("CREATE NODE TABLE Patient(id STRING PRIMARY KEY, name STRING, birthdate STRING, city STRING)", None),
+        ("UNWIND $rows AS r CREATE (:Patient {id: r.i, name: r.n, birthdate: r.b, city: r.c})", people),
+    ]
     for table, (label, relation, _) in _RELATIONS.items():
-        connection.execute(f"CREATE NODE TABLE {label}(id STRING PRIMARY KEY, name STRING)")
         properties = "started STRING, ended STRING, reason STRING"
-        connection.execute(f"CREATE REL TABLE {relation}(FROM Patient TO {label}, {properties})")
-        things = {row["CODE"]: row["DESCRIPTION"] for row in tables[table]}
-        rows = [{"i": code, "n": name} for code, name in things.items()]
-        if not rows:  # the type of an empty list is not known
-            continue
-        connection.execute(f"UNWIND $rows AS r CREATE (:{label} {{id: r.i, name: r.n}})", {"rows": rows})
+        things = [{"i": i, "n": n} for i, n in {row["CODE"]: row["DESCRIPTION"] for row in tables[table]}.items()]
         pair = f"UNWIND $rows AS r MATCH (p:Patient), (c:{label}) WHERE p.id = r.p AND c.id = r.c"
-        relate = f"{pair} CREATE (p)-[:{relation} {{started: r.s, ended: r.e, reason: r.w}}]->(c)"
-        connection.execute(relate, {"rows": list(map(_relation, tables[table]))})
-    opened.close()
+        short = {"p": "PATIENT", "c": "CODE", "s": "START", "e": "STOP", "w": "REASONDESCRIPTION"}
+        told = [{key: row.get(column, "") for key, column in short.items()} for row in tables[table]]
+        statements += [
+            (f"CREATE NODE TABLE {label}(id STRING PRIMARY KEY, name STRING)", None),
+            (f"CREATE REL TABLE {relation}(FROM Patient TO {label}, {properties})", None),
+            (f"UNWIND $rows AS r CREATE (:{label} {{id: r.i, name: r.n}})", things),
+            (f"{pair} CREATE (p)-[:{relation} {{started: r.s, ended: r.e, reason: r.w}}]->(c)", told),
+        ]
+    write_ladybug(path, statements)
     labels = {label: LabelMapping(key="id", name=("name",)) for label, _, _ in _RELATIONS.values()}
     labels["Patient"] = LabelMapping(key="id", name=("name",), show=("birthdate", "city"))
     phrases = {relation: phrase for _, relation, phrase in _RELATIONS.values()}
@@ -188,9 +185,7 @@ def write_graph(tables: Mapping[str, Sequence[Row]], path: Path) -> GraphMapping
 
 def _row(table: str, number: int, row: Row) -> dict[str, str]:
     kept = {column: " ".join(row.get(column, "").split()) for column in _COLUMNS[table] if column not in ("Id", "NAME")}
-    for column in ("START", "STOP"):
-        if column in kept:
-            kept[column] = kept[column][:10]
+    kept |= {column: kept[column][:10] for column in ("START", "STOP") if column in kept}
     if table == "patients":
         return kept | {"Id": row["Id"], "NAME": _DIGITS.sub("", f"{row['FIRST']} {row['LAST']}")}
     return kept | {"Id": f"{table}-{number}"}
@@ -203,16 +198,6 @@ def _question(template: str, row: Row, name: str, wording: str) -> str:
         name, thing = name.split()[-1], _FROM_NUMBER.sub("", thing)
         day = date.fromisoformat(row["START"]).strftime("in %B %Y")
     return template.format(name=name, thing=thing, day=day)
-
-
-def _relation(row: Row) -> dict[str, str]:
-    return {
-        "p": row["PATIENT"],
-        "c": row["CODE"],
-        "s": row["START"],
-        "e": row["STOP"],
-        "w": row.get("REASONDESCRIPTION", ""),
-    }
 
 
 def relevant(told: Iterable[str], text: str) -> bool:

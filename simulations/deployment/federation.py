@@ -15,9 +15,8 @@ from typing import Self
 
 from fedrag_flwr.cli.flower import Flower
 from fedrag_flwr.device_files import DeviceFiles, Link, public_half, supernode_command, toml_of
+from fedrag_flwr.evaluation import AnswerRow, SystemResult
 from fedrag_flwr.evaluation.results import ANSWERS, SUMMARY, read_answers, read_summary
-from fedrag_flwr.evaluation.rows import AnswerRow
-from fedrag_flwr.evaluation.scoring import SystemResult
 from fedrag_flwr.settings import Plain
 from simulations.deployment.processes import Processes
 
@@ -51,16 +50,9 @@ class Run:
 class Deployment:
     """A federation with TLS and node keys, all of it in one directory; it ends with the ``with`` block.
 
-    Parameters
-    ----------
-    root
-        An empty directory: certificates, logs, results, and a home for the server and for each device.
-    devices
-        The node config of each device, by name.
-    service
-        Give each device its resident service.
-    settings
-        Under which services answer the people at their devices, where the defaults do not fit.
+    `root`: an empty directory: certificates, logs, results, and a home for the server and for each device; `devices`:
+    the node config of each device, by name; `service`: give each device its resident service; `settings`: under which
+    services answer the people at their devices, where the defaults do not fit.
     """
 
     def __init__(

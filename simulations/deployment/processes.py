@@ -24,10 +24,7 @@ class Processes:
     Flower starts further processes in sessions of their own, so process groups would miss some: every process inherits
     a mark in its environment, by which it is found.
 
-    Parameters
-    ----------
-    logs
-        The directory for their output.
+    `logs`: the directory for their output.
     """
 
     def __init__(self, logs: Path) -> None:
@@ -90,10 +87,7 @@ class Processes:
     def wait_for(self, name: str, *words: str, seconds: float = 60.0) -> str:
         """Wait until a process has said one of some words, and give that line.
 
-        Raises
-        ------
-        TimeoutError
-            It has not said so in time.
+        Raises TimeoutError: it has not said so in time.
         """
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:

@@ -37,17 +37,8 @@ def refusals(deployment: Deployment, seconds: float = 60.0) -> Iterator[Refusal]
 
     Before that every registered node must have said that it is in: else that a stranger does not say so shows nothing.
 
-    Parameters
-    ----------
-    deployment
-        A federation that runs.
-    seconds
-        How long each tries at most.
-
-    Raises
-    ------
-    TimeoutError
-        A registered node does not say that it is in.
+    `deployment`: a federation that runs; `seconds`: how long each tries at most.
+    Raises TimeoutError: a registered node does not say that it is in.
     """
     for name in deployment.devices:
         deployment.processes.wait_for(f"node-{name}", ADMITTED, seconds=seconds)

@@ -20,7 +20,8 @@ from fedrag_flwr.settings import Plain, Settings
 from server_app.run import questions_of
 from simulations.bench.frame import Bench
 from simulations.deployment.federation import CONNECTION, Deployment, Run
-from simulations.deployment.small_runs import DEVICES, node_configs, small_config
+from simulations.deployment.small_runs import node_configs, small_config
+from simulations.fixtures.demo_home import NAMES
 
 STOPPED = "finished:stopped"
 _SERVES = re.compile(r"serves (\d+) devices")
@@ -65,10 +66,7 @@ class ServingRun:
     def wait_for(self, devices: int) -> float:
         """Wait until so many devices are the last that the run said it serves; gives the seconds.
 
-        Raises
-        ------
-        FederationError
-            It does not, or it ended.
+        Raises FederationError: it does not, or it ended.
         """
         start = time.monotonic()
         while time.monotonic() - start < _PATIENCE and self._thread.is_alive():
@@ -94,20 +92,13 @@ def ask_all(deployment: Deployment, questions: Sequence[tuple[str, str]]) -> Ite
         with service(deployment, home) as at:
             firsts.append((home, read_answer(at.ask(text, help=True)), time.monotonic()))
     for home, first, since in firsts:
-        helped = wait_for_help(deployment, home, first) if first.waiting else None
+        helped = None
+        while first.waiting and helped is None and time.monotonic() - since < _PATIENCE:
+            with service(deployment, home) as at:
+                given = [one for one in map(read_answer, at.answers()) if one.id == first.id and not one.waiting]
+            helped = next((one for one in given if one.explanation != first.explanation), None)
+            time.sleep(0.5)
         yield Asked(home, first, helped, time.monotonic() - since)
-
-
-def wait_for_help(deployment: Deployment, home: str, first: GivenAnswer) -> GivenAnswer | None:
-    """Look at a device until what the federation said is there; None where it does not come."""
-    deadline = time.monotonic() + _PATIENCE
-    while time.monotonic() < deadline:
-        with service(deployment, home) as at:
-            for one in map(read_answer, at.answers()):
-                if one.id == first.id and not one.waiting and one.explanation != first.explanation:
-                    return one
-        time.sleep(0.5)
-    return None
 
 
 def serve(bench: Bench, root: Path, data: Path, count: int) -> tuple[pd.DataFrame, bool]:
@@ -117,7 +108,7 @@ def serve(bench: Bench, root: Path, data: Path, count: int) -> tuple[pd.DataFram
     holds one, the run's log holds no question, and all processes are gone.
     """
     devices = {name: {**config, "outbox": True} for name, config in node_configs(data).items()}
-    config, gone = small_config("memory-fusion", count), DEVICES[-1]
+    config, gone = small_config("memory-fusion", count), NAMES[-1]
     gold = questions_of(Settings.from_config({"data.limit": 3 * count}))
     questions = [(question.home, question.text) for question in gold]
     parts = (
@@ -130,31 +121,26 @@ def serve(bench: Bench, root: Path, data: Path, count: int) -> tuple[pd.DataFram
     asked: list[Asked] = []
     with Deployment(root, devices, service=True, settings=own) as deployment:
         with ServingRun(deployment, stays) as run:
-            bench.tell(f"five devices are served after {run.wait_for(len(DEVICES)):.0f} s")
+            bench.tell(f"five devices are served after {run.wait_for(len(NAMES)):.0f} s")
             for number, part in enumerate(parts):
                 if number == 1:
                     deployment.processes.stop(f"node-{gone}")
                     deployment.processes.stop(f"service-{gone}")
-                    bench.tell(f"{gone} has gone; the others are served after {run.wait_for(len(DEVICES) - 1):.0f} s")
+                    bench.tell(f"{gone} has gone; the others are served after {run.wait_for(len(NAMES) - 1):.0f} s")
                 if number == 2:
                     deployment.start_node(gone)
-                    bench.tell(f"{gone} is back; all are served after {run.wait_for(len(DEVICES)):.0f} s")
+                    bench.tell(f"{gone} is back; all are served after {run.wait_for(len(NAMES)):.0f} s")
                 asked += ask_all(deployment, part)
-            waits = [name for name in DEVICES if _waits(deployment, name)]
+            waits = [name for name in NAMES if _waits(deployment, name)]
             quiet = not any(text in line for line in run.log for _, text in questions)
         status = run.result.status if run.result else "none"
     left = deployment.processes.marked()
     good = status == STOPPED and all(one.good for one in asked) and not waits and quiet and not left
-    rows = [
-        {
-            "home": one.home,
-            "at home": one.first.answer or "not known",
-            "with help": (one.helped.answer or "nobody knows") if one.helped else "-",
-            "seconds": round(one.seconds, 1),
-        }
-        for one in asked
-    ]
-    return pd.DataFrame(rows), good and any(one.helped for one in asked)
+    told = [("-" if one.helped is None else one.helped.answer or "nobody knows") for one in asked]
+    pairs = zip(asked, told, strict=True)
+    rows = [(one.home, one.first.answer or "not known", helped, one.seconds) for one, helped in pairs]
+    table = pd.DataFrame(rows, columns=["home", "at home", "with help", "seconds"]).round(1)
+    return table, good and any(one.helped for one in asked)
 
 
 def _waits(deployment: Deployment, name: str) -> bool:

@@ -10,18 +10,25 @@ import os
 import resource
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from flwr.app import Context, Error, Message
+from flwr.clientapp import ClientApp
 
+from client_app.app import app
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, StoreFullError
+from fedrag_flwr.handling import respond
 from fedrag_flwr.loaded_models import Models, load_models
+from fedrag_flwr.local_grid import LocalGrid
+from fedrag_flwr.nodes import Node
+from fedrag_flwr.service.protocol import MESSAGE_TYPES
 from fedrag_flwr.settings import Settings
 from server_app.journal import FILE as JOURNAL
-from simulations.faults.grids import HurtGrid, LossyGrid, RestlessGrid, SlowGrid, skewed_grid
 from simulations.faults.small_device import (
     SETTINGS,
     assert_whole,
@@ -30,8 +37,9 @@ from simulations.faults.small_device import (
     import_edition,
     open_device,
 )
-from simulations.faults.small_federation import DEVICES, SmallFederation, Told
+from simulations.faults.small_federation import DEVICES, RUN, SmallFederation, Told, nodes
 from simulations.faults.tally import Tally, in_child
+from simulations.fixtures.kept_devices import OpenHost
 
 DAY = 86_400.0
 Step = Callable[[EdgeDevice, int], None]
@@ -56,24 +64,31 @@ class Twins:
         made.go_on(1, STEPS)
         return made
 
+    @contextmanager
+    def both(self) -> Iterator[tuple[EdgeDevice, EdgeDevice]]:
+        """The device and its twin, open."""
+        with open_device(self.root / "device", self.models) as device:
+            device.store.verify()
+            with open_device(self.root / "peace", self.models) as peace:
+                yield device, peace
+
     def suffer(self, edition: int, steps: Sequence[Step]) -> None:
         """Take steps with the device: what a child does."""
         with open_device(self.root / "device", self.models) as device:
             for step in steps:
                 step(device, edition)
 
-    def go_on(self, edition: int, steps: Sequence[Step]) -> bool:
-        """Take steps with both, and see that they are whole and equal; tells whether the device had taken them."""
-        with (
-            open_device(self.root / "device", self.models) as device,
-            open_device(self.root / "peace", self.models) as peace,
-        ):
-            device.store.verify()
+    def go_on(self, edition: int, steps: Sequence[Step], *, whole: bool = True) -> bool:
+        """Take steps with both, and see that they are equal; tells whether the device had taken them.
+
+        Not `whole`: the device may have taken some of the steps.
+        """
+        with self.both() as (device, peace):
             assert_whole(device.store)
             before = contents(device.store) == contents(peace.store)
             for step in steps:
                 step(peace, edition)
-            assert before or contents(device.store) == contents(peace.store), "a step is half done"
+            assert before or not whole or contents(device.store) == contents(peace.store), "a step is half done"
             for step in steps:
                 step(device, edition)
             assert contents(device.store) == contents(peace.store), "another store than the twin's"
@@ -123,15 +138,7 @@ def disk_full(root: Path, moments: int, rng: np.random.Generator) -> Tally:
         def fill(edition: int = edition, room: int = room) -> str:
             said = {0: "", 3: "StoreFullError", 4: "another error"}.get(in_child(lambda: grow(edition, room)))
             assert said is not None, "a full disk ended the process"
-            with (
-                open_device(root / "device", twins.models) as device,
-                open_device(root / "peace", twins.models) as peace,
-            ):
-                device.store.verify()
-                for each in (device, peace):
-                    for step in STEPS:
-                        step(each, edition)
-                assert contents(device.store) == contents(peace.store), "another store than the twin's"
+            twins.go_on(edition, STEPS, whole=False)
             return said
 
         tally.attempt(fill)
@@ -172,9 +179,7 @@ def server_killed(root: Path, moments: int, rng: np.random.Generator) -> Tally:
         assert not journals(), "the journal was left"
         federation.check_stores(settings)
 
-    for _ in range(moments):
-        tally.attempt(kill)
-    return tally
+    return tally.attempts(moments, kill)
 
 
 def file_torn(root: Path, moments: int, rng: np.random.Generator) -> Tally:
@@ -185,7 +190,11 @@ def file_torn(root: Path, moments: int, rng: np.random.Generator) -> Tally:
     tally, federation = Tally(), _federation(root)
     settings, expected = federation.answering(), _built(federation)
     federation.keep()
-    names = sorted(file.relative_to(federation.home) for file in federation.home.rglob("*") if _is_kept(file))
+
+    def kept(file: Path) -> bool:
+        return file.is_file() and file.stat().st_size > 0 and file.suffix != ".lock" and "models" not in file.parts
+
+    names = sorted(file.relative_to(federation.home) for file in federation.home.rglob("*") if kept(file))
 
     def tear() -> str:
         federation.put_back()
@@ -204,13 +213,7 @@ def file_torn(root: Path, moments: int, rng: np.random.Generator) -> Tally:
         assert federation.ask(settings)[0] == expected
         return said
 
-    for _ in range(moments):
-        tally.attempt(tear)
-    return tally
-
-
-def _is_kept(file: Path) -> bool:
-    return file.is_file() and file.stat().st_size > 0 and file.suffix not in (".lock",) and "models" not in file.parts
+    return tally.attempts(moments, tear)
 
 
 # --- messages -------------------------------------------------------------------------------------------
@@ -235,8 +238,7 @@ def _over_messages(root: Path, moments: int, grid_of: Callable[[Settings], HurtG
         assert federation.ask(settings, grid, retries) == (expected, {}), "another run than an undisturbed one"
         tally.seen["messages hurt"] += grid.hurt
 
-    for _ in range(moments):
-        tally.attempt(hurt)
+    tally.attempts(moments, hurt)
     federation.check_stores(settings)
     return tally
 
@@ -257,9 +259,7 @@ def slow_link(root: Path, moments: int, rng: np.random.Generator) -> Tally:
         assert federation.ask(patient) == (expected, {}), "it did not catch up"
         return "the device was named" if missing else ""
 
-    for _ in range(moments):
-        tally.attempt(delay)
-    return tally
+    return tally.attempts(moments, delay)
 
 
 def clock_off(root: Path, moments: int, rng: np.random.Generator) -> Tally:
@@ -274,9 +274,7 @@ def clock_off(root: Path, moments: int, rng: np.random.Generator) -> Tally:
         assert federation.ask(settings, grid) == (expected, {}), f"another answer with a clock off by {seconds:.0f} s"
         tally.seen["ahead" if seconds > 0 else "behind"] += 1
 
-    for _ in range(moments):
-        tally.attempt(skew)
-    return tally
+    return tally.attempts(moments, skew)
 
 
 def _federation(root: Path) -> SmallFederation:
@@ -293,3 +291,93 @@ def _built(federation: SmallFederation) -> Told:
     assert told
     assert not missing
     return told
+
+
+_CRASHED, _AWAY = 8, 5  # Flower's error codes
+
+
+class HurtGrid(LocalGrid):
+    """A grid that draws what it does to messages, and counts it."""
+
+    def __init__(self, settings: Settings, rng: np.random.Generator) -> None:
+        super().__init__(app, nodes(), settings.flat())
+        self.rng = rng
+        self.hurt = 0
+
+
+class RestlessGrid(HurtGrid):
+    """Handles messages in any order, some of them twice, and old ones again."""
+
+    def __init__(self, settings: Settings, rng: np.random.Generator) -> None:
+        super().__init__(settings, rng)
+        self._old: list[Message] = []
+
+    def pull_messages(self, message_ids: Iterable[str]) -> list[Message]:
+        """Handle one of the waiting messages, and let others come again."""
+        mixed = list(message_ids)
+        self.rng.shuffle(mixed)
+        return super().pull_messages(mixed)
+
+    def _handle(self, message: Message) -> Message:
+        reply = super()._handle(message)
+        self._old.append(message)
+        for again in (message, self._old[int(self.rng.integers(len(self._old)))]):
+            if self.rng.random() < 0.3:
+                self.hurt += 1
+                super()._handle(again)
+        return reply
+
+
+class LossyGrid(HurtGrid):
+    """Loses every tenth message before it arrives, and every tenth reply: the device was away, or its app crashed."""
+
+    def _handle(self, message: Message) -> Message:
+        drawn = self.rng.random()
+        reply = super()._handle(message) if drawn > 0.1 else None
+        if drawn > 0.2 and reply is not None:
+            return reply
+        self.hurt += 1
+        code = (_AWAY, _CRASHED)[int(self.rng.integers(2))]
+        return Message(Error(code, "lost"), reply_to=message)
+
+
+class SlowGrid(HurtGrid):
+    """Brings replies late: by up to `most` seconds, those of one node and type beyond any round."""
+
+    def __init__(self, settings: Settings, rng: np.random.Generator, most: float, silent: tuple[int, str]) -> None:
+        super().__init__(settings, rng)
+        self.most = most
+        self.silent = silent
+        self._held: list[tuple[float, Message]] = []
+
+    def pull_messages(self, message_ids: Iterable[str]) -> list[Message]:
+        """What is due by now."""
+        now = time.monotonic()
+        for reply in super().pull_messages(message_ids):
+            node_id, kind = reply.metadata.src_node_id, reply.metadata.message_type
+            late = 3600.0 if (node_id, kind) == self.silent else float(self.rng.uniform(0, self.most))
+            self._held.append((now + late, reply))
+        due = [reply for at, reply in self._held if at <= now]
+        self._held = [(at, reply) for at, reply in self._held if at > now]
+        return due
+
+
+def skewed_grid(settings: Settings, node_id: int, seconds: float) -> LocalGrid:
+    """A grid of which one node's clock is off by so many seconds."""
+    skewed = ClientApp()
+
+    def handler(kind: str) -> Callable[[Message, Context], Message]:
+        def handle(message: Message, context: Context) -> Message:
+            node = Node(context.node_config, context.run_config)
+            with node.device() as device:
+                if context.node_id == node_id:
+                    device.walks.clock = lambda: time.time() + seconds
+                content = respond(OpenHost(node, device), kind, message.content, RUN)
+            return Message(content, reply_to=message)
+
+        return handle
+
+    for kind in MESSAGE_TYPES:
+        category, _, action = kind.partition(".")
+        {"query": skewed.query, "train": skewed.train}[category](action)(handler(kind))
+    return LocalGrid(skewed, nodes(), settings.flat())

@@ -6,12 +6,11 @@ All start from the messages of real small runs, and spoil them at random (`mutat
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
@@ -31,6 +30,7 @@ from fedrag_flwr.service.protocol import ANSWERS, ASK, FEEDBACK, MESSAGES, OUTBO
 from fedrag_flwr.service.resident import Resident
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
+from simulations.bench.measure import memory_mb
 from simulations.faults.mutations import flipped, mutated
 from simulations.faults.small_federation import (
     DEVICES,
@@ -44,11 +44,11 @@ from simulations.faults.small_federation import (
 )
 from simulations.faults.tally import Tally
 from simulations.fixtures.kept_devices import OpenHost
+from simulations.fixtures.simulated import simulated
 from strategies.transport import Transport
 
 NODE = 100
 GROWN = "MB grown in a type's second half, at most"
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 _UNEXPECTED = re.compile(r"an unexpected error at (\S+)")
 _SHARE = 0.3  # of a run's replies that are spoilt
 S = TypeVar("S")
@@ -72,26 +72,17 @@ def feed(
 ) -> None:
     """Send so many spoilt messages, and count what became of them.
 
-    Parameters
-    ----------
-    samples
-        Valid contents to start from.
-    spoil
-        Makes of a valid content what is sent; where it raises WireError, Flower would not have handed it on.
-    judge
-        Handles it: "" if it passed for valid, else the error of ours that refused it.
+    `samples`: valid contents to start from; `spoil`: makes of a valid content what is sent; where it raises WireError,
+    Flower would not have handed it on; `judge`: handles it: "" if it passed for valid, else the error of ours that
+    refused it.
     """
-    half = 0
+    half = 0.0
     for number in range(count):
         if number == count // 2:
-            half = _resident()
+            half = memory_mb()
         sample = samples[int(rng.integers(len(samples)))]
         tally.attempt(lambda sample=sample: judge(spoil(sample, rng)))  # type: ignore[misc]
-    tally.seen[GROWN] = max(tally.seen[GROWN], (_resident() - half) // 1_000_000)
-
-
-def _resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE
+    tally.seen[GROWN] = max(tally.seen[GROWN], round(memory_mb() - half))
 
 
 # --- requests to a device, replies to the server ---------------------------------------------------------
@@ -103,11 +94,7 @@ def requests(root: Path, count: int, rng: np.random.Generator, runs: int) -> Tal
     tally = Tally()
     for kind, valid in samples.items():
         with open_host(settings_for(federation, kind)) as host:
-
-            def judge(content: RecordDict, kind: str = kind, host: OpenHost = host) -> str:
-                return to_device(host, kind, content)
-
-            feed(tally, valid.requests, count, rng, mutated, judge)
+            feed(tally, valid.requests, count, rng, mutated, partial(to_device, host, kind))
     return tally
 
 
@@ -167,16 +154,13 @@ def whole_runs(root: Path, count: int, rng: np.random.Generator, runs: int) -> T
                 return reply
         return reply
 
+    def end(settings: Settings) -> str:
+        federation.ask(settings, simulated(settings, tamper=tamper), retries=0)
+        return ""
+
     for changes in RUNS[:runs]:
-        settings = federation.settings(**changes, **{"federation.quorum": 0.0})
-        for _ in range(count):
-            tally.attempt(lambda settings=settings: _end_of(federation, settings, tamper))  # type: ignore[misc]
+        tally.attempts(count, partial(end, federation.settings(**changes, **{"federation.quorum": 0.0})))
     return tally
-
-
-def _end_of(federation: SmallFederation, settings: Settings, tamper: Callable[[Message], Message]) -> str:
-    federation.ask(settings, federation.grid(settings, tamper), retries=0)
-    return ""
 
 
 # --- a device's service -----------------------------------------------------------------------------------

@@ -13,27 +13,24 @@ from dataclasses import dataclass, field
 
 from fedrag_flwr.errors import FedragError
 from fedrag_flwr.handling import place_of
-from simulations.reporting.kept_rows import Row
+from simulations.bench.kept_rows import Row
 
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of attempts.
+    """Counts of attempts."""
 
-    Parameters
-    ----------
-    right
-        Those after which all is as if nothing had gone wrong.
-    ours, crashes
-        Those that one of our errors ended, and those that ended otherwise, by what was said.
-    seen
-        What else is worth a count.
-    """
-
-    right: int = 0
+    right: int = 0  # those after which all is as if nothing had gone wrong
+    # those that one of our errors ended, and those that ended otherwise, by what was said
     ours: Counter[str] = field(default_factory=Counter)
     crashes: Counter[str] = field(default_factory=Counter)
-    seen: Counter[str] = field(default_factory=Counter)
+    seen: Counter[str] = field(default_factory=Counter)  # what else is worth a count
+
+    def attempts(self, count: int, act: Callable[[], str | None]) -> Tally:
+        """Attempt something so many times."""
+        for _ in range(count):
+            self.attempt(act)
+        return self
 
     def attempt(self, act: Callable[[], str | None]) -> None:
         """Count how something ends; what it returns names an error of ours that it was told of."""

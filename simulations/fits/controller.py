@@ -13,6 +13,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from pandas import DataFrame
 
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.records import Passage
@@ -28,9 +29,9 @@ from fedrag_flwr.retrieval import (
 from fedrag_flwr.retrieval.device_controller import SHIPPED_WEIGHTS
 from fedrag_flwr.retrieval.evidence_sources import FEATURES, PathKeys, Sources
 from simulations.bench.frame import Bench
+from simulations.bench.tables import gained, ids, recalls
 from simulations.corpora.retrieval_pool import by_blocks
 from simulations.corpora.sentences import DATASETS, encoded, rows_of
-from simulations.reporting.recall import gained, ids, recalls
 
 SEED = 7
 SETTINGS = FittingSettings()
@@ -44,8 +45,6 @@ def run(
     write: Annotated[bool, typer.Option("--write", help="Put the fitted weights into the package.")] = False,
 ) -> None:
     """Rank, compare out of fold, and fit on all questions."""
-    from pandas import DataFrame
-
     pools = {
         name: ranked_pool(bench.data() / f"{file}.jsonl.gz", bench.sized(train, 2)) for name, file in DATASETS.items()
     }
@@ -73,7 +72,7 @@ def ranked_pool(path: Path, limit: int) -> list[LabelledRankings]:
                 gold.add(name)
         asked.append((row["question"].strip(), frozenset(gold)))
     passages = list(pool.values())
-    vectors, _ = encoded([searchable_text(passage) for passage in passages], "passages")
+    vectors = encoded([searchable_text(passage) for passage in passages], "passages")
     keys = PathKeys.of([passage.id for passage in passages], dict(by_blocks(passages)))
     sources = Sources.over(passages, vectors, keys, QuestionVectors(load_encoder(threads=1))).retrievers
     return [

@@ -8,15 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
+from pandas import DataFrame, Index
+from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped, unused-ignore]
+from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped, unused-ignore]
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.metrics import RiskCoverage, risk_coverage
+from fedrag_flwr.knowledge_graph.answers import GraphAnswers
 from fedrag_flwr.knowledge_graph.gate import ALONE, INFORMED, GateModel
 from fedrag_flwr.knowledge_graph.gate_signals import SIGNALS, Signals
+from fedrag_flwr.records import Vector
 from simulations.bench.frame import Bench
 from simulations.corpora.domain_devices import DomainDevices, as_asked, build
 
@@ -42,7 +47,7 @@ class Measured:
 
 def run(
     bench: Bench,
-    domains: Annotated[str, typer.Option("--set", help="openstax or medquad.")] = "openstax",
+    domains: Annotated[str, typer.Option(help="openstax or medquad.")] = "openstax",
     documents: Annotated[int, typer.Option(help="Of a device, those with most questions; 0: all.")] = 0,
     home: Annotated[int, typer.Option(help="Questions of its own domain for each device.")] = 30,
     foreign: Annotated[int, typer.Option(help="Questions of each other domain.")] = 10,
@@ -50,8 +55,6 @@ def run(
     save: Annotated[bool, typer.Option("--save", help="Replace the shipped gates.")] = False,
 ) -> None:
     """Measure signals, fit with all and without each kind, and draw the risk of answering at home."""
-    from pandas import DataFrame, Index
-
     made = DomainDevices(domains, bench.sized(documents, 1), bench.data(), bench.changes)
     build(made, bench.tell)
     rows = measure(bench, made, bench.sized(home, 2), bench.sized(foreign, 1))
@@ -79,7 +82,7 @@ def measure(bench: Bench, made: DomainDevices, home: int, foreign: int) -> list[
         with made.device(name) as device:
             answering = device.graph.answering()
 
-            def signals(text: str, vector: Any, answering: Any = answering) -> dict[str, float]:
+            def signals(text: str, vector: Vector, answering: GraphAnswers = answering) -> dict[str, float]:
                 units = answering.evidence(vector)
                 texts, _, _ = answering.draw(text, units)
                 read, _ = answering.gate.reader.measure(made.models.pipeline.question(text), texts, units)
@@ -88,9 +91,8 @@ def measure(bench: Bench, made: DomainDevices, home: int, foreign: int) -> list[
             for one in questions:
                 asked = as_asked(one, name)
                 [vector] = made.models.encoder.encode([asked.text])
-                row = dict(kept.row(asked.id, lambda t=asked.text, v=vector: signals(t, v)))  # type: ignore[misc]
-                row["lead"] = device.graph.lead(vector)
-                rows.append(Measured(one.domain == name, Signals(**row)))  # type: ignore[arg-type]
+                row = {**kept.row(asked.id, signals, asked.text, vector), "lead": device.graph.lead(vector)}
+                rows.append(Measured(one.domain == name, Signals(**row)))
     return rows
 
 
@@ -98,7 +100,6 @@ def assess(
     rows: Sequence[Measured], signals: tuple[str, ...], least_sent: float
 ) -> tuple[dict[str, float], RiskCoverage]:
     """Fit on four folds, judge on the fifth, for all folds together: the measures, and the risk-coverage curve."""
-    from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped, unused-ignore]
 
     fold = np.random.default_rng(SEED).permutation(len(rows)) % FOLDS
     confidence, sent = np.zeros(len(rows)), np.zeros(len(rows), dtype=bool)
@@ -122,12 +123,8 @@ def assess(
 def fitted(rows: Sequence[Measured], signals: Sequence[str], least_sent: float, on: str = "") -> GateModel:
     """Fit weights by logistic regression; the threshold is the lowest that sends a share of what home cannot answer.
 
-    Raises
-    ------
-    SettingError
-        All questions are of one kind.
+    Raises SettingError: all questions are of one kind.
     """
-    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped, unused-ignore]
 
     at_home = np.array([row.at_home for row in rows])
     if len(set(at_home.tolist())) != 2:

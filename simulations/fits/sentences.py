@@ -16,6 +16,7 @@ from typing import Annotated
 import numpy as np
 import typer
 from numpy.typing import NDArray
+from pandas import DataFrame
 
 from fedrag_flwr.answering.logistic import Logistic
 from fedrag_flwr.answering.sentences import (
@@ -31,6 +32,7 @@ from fedrag_flwr.files import replace_file
 from fedrag_flwr.text.segment import subject_of
 from fedrag_flwr.text.words import told_words
 from simulations.answers.sets import known_sets, open_set, read_set
+from simulations.bench.fitting import fit_logistic
 from simulations.bench.frame import Bench
 from simulations.bench.plan import named
 
@@ -56,8 +58,6 @@ def run(
     write: Annotated[bool, typer.Option(help="Put a model of all sets into the package.")] = False,
 ) -> None:
     """Fit on all sets and without each; print what the best sentences hold."""
-    from pandas import DataFrame
-
     fitted = {name: marked_of(name, bench) for name in named(bench.sized(sets, "guides"), known_sets(), "set")}
     others = bench.sized(named(beside, known_sets(), "set"), ())
     scorer = fit(list(fitted.values()))
@@ -79,10 +79,11 @@ def run(
 def marked_of(name: str, bench: Bench) -> list[Marked]:
     """The training questions of a set over a device's own ranking."""
     asked = read_set(name, bench.data(), "train")
-    with open_set(bench.sized(asked, asked.small(4, 1)), bench.settings, memories=False) as device:
+    asked = bench.sized(asked, asked.small(4, 1))
+    with open_set(asked, bench.settings, memories=False) as device:
         evidence_store, order, encoder = device.evidence_store, device.orders.chosen(), device.models.encoder
         found = []
-        for gold in bench.sized(asked, asked.small(4, 1)).together().questions:
+        for gold in asked.together().questions:
             if gold.documents:
                 ranked = evidence_store.ranked(gold.text, encoder.encode([gold.text])[0], order)
                 described = describe(gold.text, ranked)
@@ -94,40 +95,27 @@ def _wanted(gold: GoldQuestion, ranked: Sequence[RankedText], described: Describ
     own = [one.id.rpartition("#")[0] in gold.documents for one in ranked]
     titles = {subject_of(one.title) for one, right in zip(ranked, own, strict=True) if right}
     answers = [] if gold.answer.casefold() in CLOSED else [gold.answer, *gold.aliases]
-    wanted = np.zeros(len(described.places), dtype=np.bool_)
-    served = set()
+    asked, wanted = content_words(gold.text), np.zeros(len(described.places), dtype=np.bool_)
+    told: dict[str, list[tuple[int, int]]] = {}  # by title of a gold document: words of the question, row
     for row, (place, number) in enumerate(described.places):
-        mine = subject_of(ranked[place].title)
-        others = [title for title in titles if title not in ("", mine)]
-        if own[place] and any(_holds(ranked[place].sentences[number], one) for one in (*answers, *others)):
-            wanted[row] = True
-            served.add(mine)
-    asked = content_words(gold.text)
-    for title in titles - served:
-        rows = [
-            row
-            for row, (place, _) in enumerate(described.places)
-            if own[place] and subject_of(ranked[place].title) == title
-        ]
-        said = [content_words(ranked[described.places[row][0]].sentences[described.places[row][1]]) for row in rows]
-        if rows:
-            wanted[rows[int(np.argmax([len(words & asked) for words in said]))]] = True
+        mine, sentence = subject_of(ranked[place].title), ranked[place].sentences[number]
+        if own[place]:
+            told.setdefault(mine, []).append((len(content_words(sentence) & asked), -row))
+            others = [title for title in titles if title not in ("", mine)]
+            wanted[row] = any(_holds(sentence, one) for one in (*answers, *others))
+    for rows in told.values():
+        if not any(wanted[-row] for _, row in rows):
+            wanted[-max(rows)[1]] = True
     return wanted
 
 
 def fit(sets: Sequence[Sequence[Marked]]) -> Logistic:
     """Fit a logistic regression; each set and each of its questions weighs the same."""
-    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped, unused-ignore]
-
     rows = [(one, 1000 / len(own) / len(one.wanted)) for own in sets for one in own if len(one.wanted)]
     values = np.concatenate([one.described.values for one, _ in rows])
     wanted = np.concatenate([one.wanted for one, _ in rows])
     weights = np.concatenate([np.full(len(one.wanted), weight) for one, weight in rows])
-    mean, deviation = values.mean(axis=0), values.std(axis=0) + 1e-9
-    model = LogisticRegression(class_weight="balanced", max_iter=500)
-    model.fit((values - mean) / deviation, wanted, sample_weight=weights)
-    own = model.coef_[0] / deviation
-    return Logistic(features=FEATURES, weights=tuple(own.tolist()), bias=-float(own @ mean))
+    return fit_logistic(FEATURES, values, wanted, weights, class_weight="balanced")
 
 
 def held(marked: Sequence[Marked], scorer: Logistic, most: int) -> float:
@@ -143,11 +131,8 @@ def held(marked: Sequence[Marked], scorer: Logistic, most: int) -> float:
 
 def floor(marked: Sequence[Marked]) -> float:
     """Share of short answers that stand in the first four passages."""
-    texts = [
-        (one.gold, " | ".join(f"{p.title} {' '.join(p.sentences)}" for p in one.ranked[:FLOOR]))
-        for one in _short(marked)
-    ]
-    return float(np.mean([_held(gold, text) for gold, text in texts]))
+    told = ((one, (f"{p.title} {' '.join(p.sentences)}" for p in one.ranked[:FLOOR])) for one in _short(marked))
+    return float(np.mean([_held(one.gold, " | ".join(texts)) for one, texts in told]))
 
 
 def _short(marked: Sequence[Marked]) -> list[Marked]:

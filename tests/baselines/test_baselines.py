@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +15,7 @@ from fedrag_flwr.models import load_encoder
 from fedrag_flwr.models.base import Completion, Grammar, Heard, Prompt
 from fedrag_flwr.records import Answer, Question
 from simulations.baselines import BASELINES, Baseline, Construction, Keep, build_baseline
-from simulations.baselines.entities import joined, leiden
+from simulations.baselines.entities import joined
 from simulations.baselines.passages import grouped
 from simulations.baselines.reading import evidence_words
 from simulations.baselines.rounds import decompose_prompt
@@ -221,14 +219,6 @@ def test_summaries_stay_within_the_budget_of_construction(share: int) -> None:
     assert summarizer.by_model == summarizer.cost.llm_calls == len(model.completions)
     assert (summarizer.by_model > 0) == (share > 0)
     assert summarizer.by_model + summarizer.extracted == len(substrate.passages)
-
-
-def test_communities_are_what_hangs_together() -> None:
-    pairs = Counter({pair: 2 for group in ("abcd", "wxyz") for pair in combinations(group, 2)} | {("d", "w"): 1})
-    found = leiden(pairs, seed=3)
-    assert {found[name] for name in "abcd"} != {found[name] for name in "wxyz"}
-    assert len(set(found.values())) == 2
-    assert leiden(Counter(), seed=3) == {}
 
 
 @pytest.mark.parametrize("most", [1, 40, 1000])

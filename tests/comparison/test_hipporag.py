@@ -6,10 +6,10 @@ import pytest
 
 from fedrag_flwr.retrieval import CoverageRetriever, DenseRetriever, searchable_text
 from fedrag_flwr.sources.benchmark import data_root
+from simulations.bench.tables import recalls
 from simulations.benchmarks.retrieval import rank_all, walk
 from simulations.corpora.retrieval_pool import Pool, hipporag_pool, question_vectors, token_table
 from simulations.corpora.sentences import encoded
-from simulations.reporting.recall import recalls
 
 THEIRS = {"R@5": 67.8, "R@10": 77.8}  # HippoRAG 2's code over the same tuples, with the same encoder
 
@@ -33,10 +33,10 @@ def pool() -> Pool:
 def found(pool: Pool) -> dict[str, dict[str, float]]:
     """What the pairwise walk over vertices and passages finds, and what coverage makes of it."""
     questions = question_vectors(pool)
-    vectors, _ = encoded([searchable_text(passage) for passage in pool.passages], "passages")
+    vectors = encoded([searchable_text(passage) for passage in pool.passages], "passages")
     walking = walk(pool, pool.tuples, DenseRetriever([p.id for p in pool.passages], vectors, questions), questions)
     covered = CoverageRetriever(walking, token_table(pool.passages, questions), questions)
-    supporting = [question.gold for question in pool.questions]
+    supporting = [question.documents for question in pool.questions]
     ranked = {"walk": rank_all(walking, pool), "coverage": rank_all(covered, pool)}
     means = {name: recalls(one.orders, supporting, (5, 10)).mean() for name, one in ranked.items()}
     return {name: {measure: float(own[measure]) for measure in THEIRS} for name, own in means.items()}

@@ -43,7 +43,7 @@ from fedrag_flwr.records import (
     SumParts,
     SumTerm,
 )
-from simulations.fixtures.forged_ciphertexts import FORGERIES, forge
+from simulations.fixtures.forged_ciphertexts import FORGERIES
 from strategies.private_sums import PrivateSums
 from strategies.transport import Transport
 from tests.spoiling import spoilt
@@ -256,7 +256,7 @@ def test_a_group_key_that_does_not_load_is_not_kept(maker: Maker, tmp_path: Path
     assert kept.read_bytes() == maker.key
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     for kind in FORGERIES.keys() - HARMLESS:
-        forged = forge(kind, maker.key, np.random.default_rng(7))
+        forged = FORGERIES[kind](maker.key, np.random.default_rng(7))
         with pytest.raises(CipherError):
             sums.join(maker.request(forged), RUN)
         assert not kept.exists()

@@ -37,7 +37,7 @@ from fedrag_flwr.privacy.ckks.parameters import (
 from fedrag_flwr.privacy.ckks.sums import STEP
 from fedrag_flwr.privacy.ckks.worker import Scheme
 from fedrag_flwr.settings import Settings
-from simulations.fixtures.forged_ciphertexts import FORGERIES, attack, forge, targets
+from simulations.fixtures.forged_ciphertexts import FORGERIES, attack, targets
 
 DIMENSION = 48
 LITTLE = 2**28  # of a worker's memory: twice what one needs
@@ -272,7 +272,7 @@ def test_forged_input_is_refused_and_the_honest_go_on(tmp_path: Path) -> None:
     places, (sandbox, scorer) = targets(tmp_path)
     harmless = {"one bit", "many bytes", "first bytes", "longer"}  # they may make another ciphertext: tags tell
     for target in places.values():
-        became = {kind: attack(target, forge(kind, target.good, np.random.default_rng(7))) for kind in FORGERIES}
+        became = {kind: attack(target, FORGERIES[kind](target.good, np.random.default_rng(7))) for kind in FORGERIES}
         assert {kind for kind, what in became.items() if what == "taken"} <= harmless
         assert attack(target, target.good) == "taken"
     pid = scorer.worker.pid

@@ -10,8 +10,8 @@ from fedrag_flwr.memory.quorum import Quorum
 from fedrag_flwr.privacy import probabilities
 from fedrag_flwr.records import Match, MemoryItem
 from simulations.benchmarks.leaks import membership
+from simulations.benchmarks.poisoning import Credulous
 from simulations.benchmarks.privacy import restored
-from simulations.fixtures.liar import Credulous
 
 ATTACKER = "attacker"
 QUESTION = GoldQuestion("q", "Who designed Tarn Bridge?", "Odile Varro")

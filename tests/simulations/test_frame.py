@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,16 @@ def test_all_have_the_options_of_the_frame(name: str) -> None:
     code, told = bench(*(["fit"] if name in known(FITS) else []), name, "--help")
     assert code == 0
     assert all(option in told for option in ("--quick", "--data", "--out", "--set"))
+
+
+def test_no_benchmark_takes_an_option_of_the_frame() -> None:
+    shared = {"quick", "data", "out", "set", "results", "changes"}
+    for package in (BENCHMARKS, FITS):
+        for name in known(package):
+            own = signature(import_module(f"{package}.{name.replace('-', '_')}").run, eval_str=True).parameters
+            told = [word for one in own.values() for word in getattr(one.annotation, "__metadata__", ())]
+            declared = {text.lstrip("-") for word in told for text in (word.param_decls or ())}
+            assert not shared & {*own, *declared}, name
 
 
 def test_options_of_a_benchmark_stand_beside_those_of_all(made: Path, tmp_path: Path) -> None:

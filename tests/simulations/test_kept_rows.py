@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fedrag_flwr.evaluation.manifest import code_digest
-from simulations.reporting.kept_rows import KeptRows, Row, RowFile, this_code
+from simulations.bench.kept_rows import KeptRows, Row, this_code
 
 
 def tear(path: Path) -> None:
@@ -49,7 +49,8 @@ def test_rows_of_others_are_measured_anew_and_stay(
 
 def test_rows_name_the_code_and_what_it_used(tmp_path: Path) -> None:
     assert this_code("model@1", "seed=7") == f"{code_digest()} model@1 seed=7"
-    kept = RowFile(tmp_path / "new" / "rows.jsonl", this_code("model@1"))
-    kept.add({"id": "a"}, {"id": "b"})
-    assert kept.rows() == [{"id": "a"}, {"id": "b"}]
-    assert RowFile(kept.path, this_code("model@2")).rows() == []
+    path = tmp_path / "new" / "rows.jsonl"
+    for key in ("a", "b"):
+        KeptRows(path, this_code("model@1")).keep(key, {"id": key})
+    assert dict(KeptRows(path, this_code("model@1"))) == {"a": {"id": "a"}, "b": {"id": "b"}}
+    assert dict(KeptRows(path, this_code("model@2"))) == {}

@@ -9,10 +9,10 @@ from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.records import EvidenceTuple, Passage
 from fedrag_flwr.retrieval import RankedPassage, Ranking
 from fedrag_flwr.retrieval.evidence_sources import PathKeys
+from simulations.bench.tables import Order, recalls
 from simulations.benchmarks.controller import KEY, KEY_SPACES, Split, examples_of, federated, measures, pooled, variants
 from simulations.benchmarks.retrieval import corpus, other_names, rank_by_spaces
 from simulations.corpora.candidates import FIRST_STAGES, RARE, SECOND_HOP, SPACES, RankedQuestion
-from simulations.reporting.recall import Order, recalls
 
 NAMES = tuple(f"{place:02d}" for place in range(10))
 

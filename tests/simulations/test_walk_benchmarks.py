@@ -11,14 +11,11 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from fedrag_flwr.overlay.walks import WalkCount
 from fedrag_flwr.records import Answer
 from simulations.benchmarks.overlay import FEW, STEP, TOPICS, Knowledge, grown, growth, holdings, so_far
 from simulations.benchmarks.routing import option_chosen
-from simulations.benchmarks.walks import marked, summed
+from simulations.benchmarks.walks import PEERS, marked, read_peers, summed
 from simulations.corpora.domain_data import DomainQuestion
-from simulations.corpora.overlay_peers_data import PEERS, read_peers
-from simulations.overlay.simulator import Asked
 
 
 @pytest.mark.parametrize(("power", "log_power"), [(0.5, 0.0), (1.0, 0.0), (0.0, 1.0)])
@@ -45,8 +42,7 @@ def test_sketch_walks_are_shorter_than_floods_in_one_network() -> None:
 
 def test_a_curve_is_over_all_questions_so_far() -> None:
     queried = [9] * STEP + [3] * STEP + [6] * (STEP // 2)
-    runs = [[Asked(WalkCount(1, count + more, 2, True), 0, False) for count in queried] for more in (-1, 1)]
-    assert so_far(runs) == [9.0, 6.0, 6.0]
+    assert so_far([[count + more for count in queried] for more in (-1, 1)]) == [9.0, 6.0, 6.0]
 
 
 def test_categories_are_cut_into_twenty_peers_and_questions_know_their_owner(tmp_path: Path) -> None:
@@ -71,7 +67,7 @@ def test_marks_count_words_on_both_sides() -> None:
     row = marked(Answer("q", "Ada Quent and more", "remote", 0.5), "Ada Quent")
     assert (row["EM"], row["precision"], row["recall"], row["ACC"]) == (0.0, 0.5, 1.0, 1.0)
     assert row["F1"] == pytest.approx(2 / 3)
-    means = summed("CRAG", [row | {"hops": 1.0, "queried": 1.0, "wire": 1.0, "hits": 1.0}])
+    means = summed("CRAG", [{**row, "hops": 1.0, "queried": 1.0, "wire": 1.0, "hits": 1.0}])
     assert (means["F1"], math.isnan(means["hops"])) == (66.67, True)
 
 

@@ -1,0 +1,22 @@
+"""Seconds and memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def seconds_of(act: Callable[..., object], *given: Any) -> float:
+    """How long something takes, by the clock."""
+    start = time.perf_counter()
+    act(*given)
+    return time.perf_counter() - start
+
+
+def memory_mb(what: str = "VmRSS", process: int | str = "self") -> float:
+    """The memory of a process in MB (MiB), resident now, or the most so far ("VmHWM"); 0 where it is gone."""
+    path = Path(f"/proc/{process}/status")
+    lines = path.read_text(encoding="ascii", errors="replace").splitlines() if path.is_file() else []
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{what}:")), 0.0)

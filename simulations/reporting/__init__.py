@@ -1,1 +1,0 @@
-"""Rows that are kept, tables and charts."""
