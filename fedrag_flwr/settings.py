@@ -302,7 +302,7 @@ class DataSettings(_Group):
     root: str = "demo"
     questions: str = "demo"
     split: str = "test"
-    limit: int = Field(60, ge=0)
+    limit: int = Field(40, ge=0)
 
 
 class Settings(_Group):

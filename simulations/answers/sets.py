@@ -193,7 +193,9 @@ def open_set(asked: AnswerSet, settings: Settings, progress: Progress = silent, 
     whole = asked.together()
     documents = whole.documents[EVERYTHING]
     told = "".join(f"{one.id}={one.digest};" for one in documents)
-    built = f"{SCHEMA_VERSION}{settings.hypergraph}{settings.memory.tokens_per_kilotoken}{settings.models.encoder}"
+    tokens = settings.memory.tokens_per_kilotoken
+    writer = settings.models.generator if tokens else ""
+    built = f"{SCHEMA_VERSION}{settings.hypergraph}{tokens}{writer}{settings.models.encoder}"
     root = fedrag_home(settings.home) / "answers" / f"{asked.name}-{_draw(told + built)[:8]}"
     write_documents(root / "documents" / EVERYTHING, documents)
     models = load_models(settings.models, fedrag_home(settings.home))

@@ -43,7 +43,7 @@ APART = {"deployment"}  # needs ports and processes of its own
 
 # What makes all tables and figures of a paper that are repeated here.
 PAPERS = {
-    "fd-rag": ("federation", "hypergraph", "matching", "fusion", "build"),
+    "fd-rag": ("federation", "hypergraph", "matching", "fusion", "build", "memories"),
     "hkvm-rag": ("retrieval", "controller"),
     "hyfedrag": ("sources", "masking", "privacy", "caches", "encryption"),
     "dgrag": ("communities", "routing"),
