@@ -70,10 +70,7 @@ class Outcome:
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     federation = Federation(tmp_path_factory.mktemp("canaries"))
     federation.write()
-    return Outcome(
-        federation,
-        {name: federation.run(n + 1, **changes_of(name)) for n, name in enumerate(STRATEGIES)},
-    )
+    return Outcome(federation, {name: federation.run(n + 1, **changes_of(name)) for n, name in enumerate(STRATEGIES)})
 
 
 @pytest.fixture(scope="module")

@@ -17,11 +17,7 @@ FROM = PathStep("bell", "met", "Curie", "p1")
     [
         ((TO, FROM), ("Ada",), "[Ada]\n  ▼ taught   p0\n(Bell)\n  ▼ met   p1\nCurie"),
         ((PathStep("Bell", "knew", "Ada", "p0"), FROM), (), "Ada\n  ▲ knew   p0\n(Bell)\n  ▼ met   p1\nCurie"),
-        (
-            (TO, BACK),
-            ("BELL",),
-            "Ada\n  ▼ taught   p0\n[(Bell)]\n  ▲ cited   p2\nDirac",
-        ),
+        ((TO, BACK), ("BELL",), "Ada\n  ▼ taught   p0\n[(Bell)]\n  ▲ cited   p2\nDirac"),
         ((FROM,), (), "(bell)\n  ▼ met   p1\nCurie"),
         ((TO,), ("Ada",), "(Bell)\n  ▲ taught   p0\n[Ada]"),
     ],

@@ -62,11 +62,7 @@ PAPERS: dict[str, Plain] = {  # FD-RAG 5.1, C.2 and Table 6
 def test_the_preset_is_fd_rags_own_settings() -> None:
     """As `flwr run . --run-config` reads it; a default that moves away from the paper belongs into the preset, too."""
     preset = parse_config_args([str(ROOT / "presets" / "fd-rag.toml")])
-    assert preset == {
-        "memory.delta": 0.8,
-        "memory.tokens-per-kilotoken": 58,
-        "retrieval.order": "similarity",
-    }
+    assert preset == {"memory.delta": 0.8, "memory.tokens-per-kilotoken": 58, "retrieval.order": "similarity"}
     settings = Settings.from_config(get_fused_config_from_dir(ROOT, preset))
     told = settings.flat()
     assert {key: told[key] for key in PAPERS} == PAPERS

@@ -229,11 +229,7 @@ LARGEST: dict[str, tuple[object, dict[str, int]]] = {
         {"evidence": 1, "units": 4},
     ),
     "a request": (
-        HiddenRequest(
-            bytes(32),
-            "hyperedges",
-            EvidenceRequest(LONGEST * 200, unit(1), (LONGEST * 200,) * 64, 64),
-        ),
+        HiddenRequest(bytes(32), "hyperedges", EvidenceRequest(LONGEST * 200, unit(1), (LONGEST * 200,) * 64, 64)),
         {"dimension": DIMENSION},
     ),
 }

@@ -19,10 +19,7 @@ SINGLE = "Who designed Tarn Bridge?"
 MULTI_HOP = "Where was the designer of Tarn Bridge born?"
 LIMITS = Limits(passages=2, words=70, rounds=3, answer_tokens=8, tokens_per_kilotoken=250)
 TEXTS: Mapping[str, tuple[str, str]] = {
-    name.removesuffix(".md"): (
-        text.partition("\n")[0].removeprefix("# "),
-        text.partition("\n\n")[2].strip(),
-    )
+    name.removesuffix(".md"): (text.partition("\n")[0].removeprefix("# "), text.partition("\n\n")[2].strip())
     for documents in DOCUMENTS.values()
     for name, text in documents.items()
 }

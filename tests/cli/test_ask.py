@@ -58,10 +58,7 @@ CASES = [
         answered(read("", 0.0, (because("model", "the model found no answer in 2 passages"),)), DEPOSIT),
         ["I do not know.", "The passages do not bear an answer."],
     ),
-    (
-        answered(read("", 0.21, (READ, TOO_LOW)), DEPOSIT),
-        ["I do not know.", "Nothing sure enough was found."],
-    ),
+    (answered(read("", 0.21, (READ, TOO_LOW)), DEPOSIT), ["I do not know.", "Nothing sure enough was found."]),
     (answered(declined("q1", "nobody could help")), ["I do not know.", "Nobody could help."]),
 ]
 

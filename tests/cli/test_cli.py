@@ -398,11 +398,7 @@ ERRORS: list[tuple[list[str], str, str]] = [
     (["simulate", "--app", "/no/such/app"], "no Flower app", "pyproject.toml"),
     (["simulate", "--set", "strategy=gossip"], "strategy: 'gossip' is not a strategy", "choose one of no-rag"),
     (["simulate", "--set", "baselines=gossip"], "'gossip' is not a strategy", "choose one of no-rag"),
-    (
-        ["simulate", *CENTRAL, "--set", "mode=serve"],
-        "'centralized' tells no home",
-        "another",
-    ),
+    (["simulate", *CENTRAL, "--set", "mode=serve"], "'centralized' tells no home", "another"),
     (["simulate", "--set", "strategy=centralized"], "'centralized' reads whole documents", "share-documents"),
     (
         ["simulate", "--set", "strategy=topic-walk", "--set", "baselines=centralized", "--set", "privacy.export=none"],

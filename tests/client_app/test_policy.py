@@ -118,12 +118,7 @@ DECIDED: list[tuple[str, Config, Config, Config]] = [
     ),
     ("an own exchange", {"exchange": "plain"}, AT | {"exchange": "encrypted"}, {"exchange": "encrypted"}),
     ("a more private exchange is heard", {"exchange": "encrypted"}, AT | {"exchange": "download"}, {}),
-    (
-        "own sealed summaries",
-        {"graph.share": "text"},
-        AT | {"share-summaries": "sealed"},
-        {"graph.share": "sealed"},
-    ),
+    ("own sealed summaries", {"graph.share": "text"}, AT | {"share-summaries": "sealed"}, {"graph.share": "sealed"}),
     ("a more private form of summaries is heard", {"graph.share": "vector"}, AT | {"share-summaries": "text"}, {}),
     (
         "what a memory is made with is the device's",

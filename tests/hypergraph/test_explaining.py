@@ -5,14 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from fedrag_flwr.hypergraph import (
-    PRESETS,
-    HyperedgeKeys,
-    PathExplainer,
-    TupleTable,
-    VertexSeeds,
-    answer_paths,
-)
+from fedrag_flwr.hypergraph import PRESETS, HyperedgeKeys, PathExplainer, TupleTable, VertexSeeds, answer_paths
 from fedrag_flwr.records import ChosenPath, EvidenceTuple, PathStep
 from tests.hypergraph.test_key_spaces import NAMES, PASSAGES, TUPLES
 

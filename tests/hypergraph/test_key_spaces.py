@@ -72,10 +72,7 @@ def test_an_edge_inherits_mean_confidences_and_the_greatest_bridge() -> None:
 
 def test_a_loop_counts_twice_only_where_asked() -> None:
     table = TupleTable.of(
-        [
-            EvidenceTuple("Ada", "is", "ada", "p0", factual=1.0),
-            EvidenceTuple("Ada", "met", "Bell", "p1", factual=0.4),
-        ],
+        [EvidenceTuple("Ada", "is", "ada", "p0", factual=1.0), EvidenceTuple("Ada", "met", "Bell", "p1", factual=0.4)],
         PASSAGES,
     )
     weighting = ConfidenceWeighting(1.0, 0.0, 0.0, 2.0)

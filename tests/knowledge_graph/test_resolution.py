@@ -56,11 +56,7 @@ def documents_of(graph: KnowledgeGraph, name: str) -> set[frozenset[str]]:
 
 def test_homonyms_stay_apart_and_a_mention_goes_to_the_nearest() -> None:
     graph = graph_of(MERCURY)
-    assert documents_of(graph, "Mercury") == {
-        frozenset({"planet", "probe"}),
-        frozenset({"god"}),
-        frozenset({"metal"}),
-    }
+    assert documents_of(graph, "Mercury") == {frozenset({"planet", "probe"}), frozenset({"god"}), frozenset({"metal"})}
 
 
 @pytest.mark.parametrize(

@@ -73,8 +73,7 @@ def test_the_largest_that_fits_and_is_quick_is_picked(larger: list[tuple[str, Tr
 
 
 @pytest.mark.parametrize(
-    ("name", "gigabytes"),
-    [(DEFAULT_GENERATOR, 1.14), (f"{DEFAULT_GENERATOR}-q8", 1.85), ("qwen2.5-coder-1.5b", 1.95)],
+    ("name", "gigabytes"), [(DEFAULT_GENERATOR, 1.14), (f"{DEFAULT_GENERATOR}-q8", 1.85), ("qwen2.5-coder-1.5b", 1.95)]
 )
 def test_memory_is_reckoned_from_the_file(name: str, gigabytes: float) -> None:
     assert memory_needed(known(name)) / GB == pytest.approx(gigabytes, abs=0.01)

@@ -131,12 +131,7 @@ def test_the_export_filter_runs_the_chain_and_counts_what_was_removed(
     pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
 ) -> None:
     export = make_export_filter(
-        "type-masking",
-        encoder=encoder,
-        pipeline=pipeline,
-        opaque=opaque,
-        device="ward",
-        operators="erasure,presidio",
+        "type-masking", encoder=encoder, pipeline=pipeline, opaque=opaque, device="ward", operators="erasure,presidio"
     )
     text = "The scan of Mrs. Ilse Brandwein (MRN 4482913) showed a fracture. Her dog Bello barked in the garden."
     unit = EvidenceUnit("record-0001", text, "ward", 0.5, "Scan")

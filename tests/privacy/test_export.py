@@ -141,13 +141,7 @@ def test_reasons_for_withholding(export: ExportFilter, item: ItemMaker) -> None:
     ]
     released = export.release_items(items)
     assert len(released.items) == 2
-    assert released.withheld == {
-        "foreign": 1,
-        "answer-masked": 1,
-        "question-empty": 1,
-        "too-long": 1,
-        "malformed": 1,
-    }
+    assert released.withheld == {"foreign": 1, "answer-masked": 1, "question-empty": 1, "too-long": 1, "malformed": 1}
 
 
 def test_an_answer_known_to_be_a_person_is_masked_even_where_no_rule_sees_one(
@@ -454,8 +448,7 @@ def test_an_id_that_hides_nothing_is_refused(pipeline: SpacyPipeline, encoder: E
 
 
 @pytest.mark.parametrize(
-    ("mode", "other"),
-    [("ldp", {}), ("type-masking", {"operators": "shoe"}), ("none", {"operators": "summary"})],
+    ("mode", "other"), [("ldp", {}), ("type-masking", {"operators": "shoe"}), ("none", {"operators": "summary"})]
 )
 def test_settings_are_checked(
     pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, mode: str, other: dict[str, str]
@@ -507,10 +500,7 @@ def test_no_socket_is_opened(
     with watched() as events:
         items: list[MemoryItem] = [item(question, "Ward 7") for question in CANARIES.values()]
         units = [EvidenceUnit("unit-00000001", question, "device-a", 0.5) for question in CANARIES.values()]
-        for export in (
-            _export("type-masking", pipeline, encoder, opaque),
-            ldp(),
-        ):
+        for export in (_export("type-masking", pipeline, encoder, opaque), ldp()):
             export.release_items(items)
             export.release_evidence(units)
             export.release_answer(Answer("q", " ".join(CANARIES.values()), "cognizer", 0.5, ()))

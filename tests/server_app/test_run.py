@@ -322,11 +322,7 @@ def test_where_the_shared_memory_begins_anew_nobody_keeps_what_a_device_gave_tha
 @pytest.mark.parametrize(
     ("changes", "kind", "said"),
     [
-        (
-            {"strategy": "gossip"},
-            SettingError,
-            f"choose one of {', '.join(STRATEGIES)}",
-        ),
+        ({"strategy": "gossip"}, SettingError, f"choose one of {', '.join(STRATEGIES)}"),
         ({"baselines": "local-rag, gossip"}, SettingError, "'gossip' is not a strategy"),
         ({"data__split": "dev"}, SettingError, "no questions of split 'dev'"),
         ({"data__questions": "/no/such/questions.jsonl"}, SourceError, "questions.jsonl"),

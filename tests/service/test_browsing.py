@@ -110,10 +110,7 @@ def test_what_left_is_told_with_budgets_settings_and_origins(client: TestClient,
     [entities] = told["budgets"]
     assert (entities["whose"], entities["account"]["most"], entities["account"]["limit"]) == ("entities", 1.5, 10.0)
     assert {"name": "privacy.export", "value": "type-masking"} in told["held"]
-    assert told["origins"] == [
-        {"name": "a", "memories": 4, "own": True},
-        {"name": "b", "memories": 1, "own": False},
-    ]
+    assert told["origins"] == [{"name": "a", "memories": 4, "own": True}, {"name": "b", "memories": 1, "own": False}]
 
 
 FILES = ["", *(f"static/{path.name}" for path in sorted(STATIC.iterdir())), "static/answer_paths.js"]

@@ -129,11 +129,7 @@ def test_an_error_comes_out_of_a_queue_and_leaves_it_free() -> None:
     asyncio.run(scenario())
 
 
-@given(
-    st.floats(0.5, 50),
-    st.integers(1, 20),
-    st.lists(st.floats(0, 2), min_size=1, max_size=60),
-)
+@given(st.floats(0.5, 50), st.integers(1, 20), st.lists(st.floats(0, 2), min_size=1, max_size=60))
 def test_no_caller_gets_more_than_burst_and_rate_allow(rate: float, burst: int, pauses: list[float]) -> None:
     now = 0.0
     limit = RateLimit(rate, burst, lambda: now)

@@ -26,15 +26,7 @@ from simulations.bench.outcome import COGNIZER, MEMORIZER, ORACLE, answer_frame,
 from simulations.bench.plan import BenchPlan, Setting, named
 from simulations.bench.rows import Row, Rows
 from simulations.bench.run import READING, run_plan
-from simulations.bench.systems import (
-    CHANGES,
-    ON_DEVICE,
-    SYSTEMS,
-    VARIANTS,
-    changes_of,
-    order_of,
-    refuse_clashes,
-)
+from simulations.bench.systems import CHANGES, ON_DEVICE, SYSTEMS, VARIANTS, changes_of, order_of, refuse_clashes
 from simulations.benchmarks.federation import TABLE, accuracy_table, cost_table, over_all_table, path_table
 from simulations.benchmarks.scaling import points_of
 from strategies import STRATEGIES

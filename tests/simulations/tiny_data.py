@@ -35,11 +35,7 @@ def rows() -> list[dict[str, object]]:
                 "split": "dev",
                 "setting": "distractor",
                 "paragraphs": [
-                    {
-                        "title": name.replace("-", " ").title(),
-                        "text": texts[name],
-                        "is_supporting": name in gold,
-                    }
+                    {"title": name.replace("-", " ").title(), "text": texts[name], "is_supporting": name in gold}
                     for name in dict.fromkeys(names)
                 ],
             }

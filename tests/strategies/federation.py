@@ -64,11 +64,7 @@ DOCUMENTS: Mapping[str, Mapping[str, str]] = {
 }
 FederatedRag.pause = 0.01  # what is lost comes again at once
 DEVICES = tuple(DOCUMENTS)
-SMALL_GRAPHS: Mapping[str, Plain] = {
-    "strategy": "summary-routing",
-    "graph__community_most": 8,
-    "routing__summaries": 2,
-}
+SMALL_GRAPHS: Mapping[str, Plain] = {"strategy": "summary-routing", "graph__community_most": 8, "routing__summaries": 2}
 PUBLIC_NAMES = ("Odile Varro", "Varro", "Jonas Keel", "Keel", "Berta Solveig")  # Enno Tveit is not public
 
 # (id, question, answer, kind, home, documents)

@@ -239,10 +239,7 @@ def test_a_device_that_gives_something_else_is_named(
 
 @pytest.mark.parametrize(
     "wrong",
-    [
-        ControllerRequest("moments", "0" * 16),
-        ControllerRequest("fit", features_id(FEATURES), weights=(0.0,) * 3),
-    ],
+    [ControllerRequest("moments", "0" * 16), ControllerRequest("fit", features_id(FEATURES), weights=(0.0,) * 3)],
 )
 def test_a_request_for_another_controller_is_refused(files: Federation, wrong: ControllerRequest) -> None:
     trained(files, grid_of(files))

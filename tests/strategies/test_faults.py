@@ -202,8 +202,7 @@ ANSWERED: dict[str, tuple[Change, str, str]] = {
     ),
     "what nobody asked": (
         record(
-            AnswerBatch,
-            lambda sent: replace(sent, answers=(*sent.answers, Answer("f99", CANARY, "memorizer", 1.0))),
+            AnswerBatch, lambda sent: replace(sent, answers=(*sent.answers, Answer("f99", CANARY, "memorizer", 1.0)))
         ),
         "not asked",
         "",
@@ -246,10 +245,7 @@ EVIDENCE: dict[str, tuple[Change, str]] = {
     "in home's name": (batch(unit("harbours")), "in another's name"),
     "for another question": (batch(unit("people"), question="f1"), "not asked for"),
     "more than asked for": (batch(*(unit("people", number) for number in range(9))), "not asked for"),
-    "too near to be true": (
-        content(lambda _: _boasting()),
-        "outside [-1.001, 1.001]",
-    ),
+    "too near to be true": (content(lambda _: _boasting()), "outside [-1.001, 1.001]"),
 }
 
 

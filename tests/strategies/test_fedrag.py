@@ -19,11 +19,7 @@ from tests.strategies.federation import DEVICES, Federation, server_tools, share
 REMEMBERED = Question("k1", "In what year did Tarn Bridge open?", "bridges")
 FOREIGN = Question("k2", "Which mountain does the river Ossel rise on, and which bay does it flow into?", "bridges")
 FRIGATE = Question("k6", "Which frigate did Jonas Keel command?", "bridges")
-SMALL: dict[str, Plain] = {
-    "strategy": "fedrag",
-    "exchange": "plain",
-    "graph__community_most": 8,
-}
+SMALL: dict[str, Plain] = {"strategy": "fedrag", "exchange": "plain", "graph__community_most": 8}
 
 
 @pytest.fixture(scope="module")

@@ -179,11 +179,7 @@ HOSTILE: list[tuple[str, Callable[[Message], Message], str]] = [
 
 @pytest.mark.parametrize(("phase", "change", "reason"), HOSTILE)
 def test_a_device_that_cheats_with_pages_is_named_and_the_run_goes_on(
-    phase: str,
-    change: Callable[[Message], Message],
-    reason: str,
-    files: Federation,
-    monkeypatch: pytest.MonkeyPatch,
+    phase: str, change: Callable[[Message], Message], reason: str, files: Federation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if change is not backwards:
         files = files.with_changes(federation__page_bytes=2**16)

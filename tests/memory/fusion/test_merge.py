@@ -73,10 +73,7 @@ def test_another_wording_of_the_same_statement_is_merged_and_a_far_one_is_not() 
 
 def test_contradictions_stay_apart_with_their_owners() -> None:
     kept = fused([item(1, "a"), item(2, "b", answer="Odile"), item(3, "c", answer="the Ada")], RULES).items
-    assert {(one.answer, owners(one)) for one in kept} == {
-        ("Ada", frozenset(("a", "c"))),
-        ("Odile", frozenset(("b",))),
-    }
+    assert {(one.answer, owners(one)) for one in kept} == {("Ada", frozenset(("a", "c"))), ("Odile", frozenset(("b",)))}
 
 
 BEATEN = "Who beat whom in the final?"

@@ -12,15 +12,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.memory import Change, NewDocument
 from fedrag_flwr.records import Hyperedge, MemoryItem
-from tests.memory.store.samples import (
-    delta,
-    hyperedge,
-    memory,
-    new_document,
-    open_store,
-    plain_item,
-    snapshot,
-)
+from tests.memory.store.samples import delta, hyperedge, memory, new_document, open_store, plain_item, snapshot
 
 NAMES = ("d1", "d2", "d3", "d4")
 UNITS = tuple(f"{name}/{place}{inner}" for name in NAMES for place in (0, 1) for inner in ("", "/0", "/1"))

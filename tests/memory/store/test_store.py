@@ -49,10 +49,7 @@ def test_what_goes_in_comes_back(store: MemoryStore) -> None:
     assert store.document("d1") == first.document
     assert store.digests() == {new.document.id: new.document.digest for new in change.documents}
     assert store.passages() == [passage for new in change.documents for passage in new.passages]
-    assert store.sentences(["d1/1/0", "d1/0/1"]) == [
-        first.passages[1].sentences[0],
-        first.passages[0].sentences[1],
-    ]
+    assert store.sentences(["d1/1/0", "d1/0/1"]) == [first.passages[1].sentences[0], first.passages[0].sentences[1]]
     assert store.passages(["d2/1", "d1/0"]) == [change.documents[1].passages[1], first.passages[0]]
     units = store.units("sentence")
     assert units.vectors.dtype == np.float32
