@@ -14,7 +14,7 @@ from fedrag_flwr.errors import FederationError, StoreFullError
 from fedrag_flwr.records import Answer, declined
 from fedrag_flwr.records.isolate import isolated
 from fedrag_flwr.settings import FederationSettings
-from strategies import STRATEGIES, ServerTools, make_strategy
+from strategies import ServerTools, make_strategy
 from strategies.discovery import quorum_of
 from tests.strategies.federation import DEVICES, Federation, FirstRun, anew
 
@@ -129,7 +129,3 @@ def test_the_centre_knows_all_documents(first: FirstRun, tmp_path_factory: pytes
     texts = {answer.question_id: answer.text for answer in outcome.answers}
     assert texts == {"f1": "Odile Varro", "f7": "2,144 metres"}  # f7 is told at another device than it is asked at
     assert all(source.startswith("centre/") for answer in outcome.answers for source in answer.sources)
-
-
-def test_every_strategy_is_found_by_its_name() -> None:
-    assert all(kind.name == name for name, kind in STRATEGIES.items())

@@ -13,8 +13,8 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.records import Answer, AnswerBatch, AnswerMode, Cost, Question
 from fedrag_flwr.settings import Plain
 from fedrag_flwr.wire_bytes import to_bytes
-from strategies import FederatedRag, FedRag, ServerTools, make_strategy
-from tests.strategies.federation import DEVICES, Federation, server_tools, shared_federation, small_models
+from strategies import STRATEGIES, FederatedRag, FedRag, ServerTools, make_strategy
+from tests.strategies.federation import DEVICES, Federation, run_strategy, server_tools, shared_federation, small_models
 
 REMEMBERED = Question("k1", "In what year did Tarn Bridge open?", "bridges")
 FOREIGN = Question("k2", "Which mountain does the river Ossel rise on, and which bay does it flow into?", "bridges")
@@ -31,12 +31,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Federation:
 
 
 def run(files: Federation, *questions: Question, name: str = "fedrag") -> tuple[FederatedRag, list[bytes]]:
-    tools = server_tools(files)
-    strategy = make_strategy(name, files.settings, questions, tools)
-    grid = files.grid(None)
-    strategy.run(grid, "1")
-    tools.close()
-    return strategy, grid.sent
+    return run_strategy(STRATEGIES[name], files, *questions)
 
 
 def test_what_memory_knows_asks_nobody(built: Federation) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from fedrag_flwr.settings import Plain
 from fedrag_flwr.sources.base import SearchableSource, SourceHit
 from strategies import HybridFusion, ServerTools
 from tests.canary_search import found_under
-from tests.strategies.federation import DEVICES, Federation, Tamper, server_tools, shared_federation, tampering
+from tests.strategies.federation import DEVICES, Federation, run_strategy, server_tools, shared_federation, tampering
 
 HEIGHT = Question("f7", "How high is Mount Cairl?", "bridges")
 CLIMBER = Question("f10", "Who reached the summit of Mount Cairl?", "bridges")
@@ -33,13 +34,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Federation:
     return files
 
 
-def run(files: Federation, *questions: Question, tamper: Tamper | None = None) -> tuple[HybridFusion, list[bytes]]:
-    tools = server_tools(files)
-    strategy = HybridFusion(files.settings, questions, tools)
-    grid = files.grid(tamper)
-    strategy.run(grid, "1")
-    tools.fusion_caches.close()
-    return strategy, grid.sent
+run = partial(run_strategy, HybridFusion)
 
 
 def asking(sent: list[bytes], text: str) -> int:
@@ -117,56 +112,36 @@ def test_related_records_are_prepared_before_they_are_asked_for(built: Federatio
     assert sum(b"query.hits" in data for data in sent) > 4 * len(DEVICES)  # contact, question, and two hops
 
 
+@pytest.mark.parametrize("declined", [False, True])
 def test_a_question_waits_for_the_slowest_device_and_not_for_one_after_the_other(
-    built: Federation, tmp_path: Path
+    built: Federation, tmp_path: Path, declined: bool
 ) -> None:
     def slow(batch: HitsBatch) -> HitsBatch:
-        return replace(batch, seconds=800.0)
+        told = tuple(replace(summary, units=() if declined else summary.units) for summary in batch.summaries)
+        return replace(batch, summaries=told, seconds=800.0)
 
     strategy, _ = run(shared(built, tmp_path), CLIMBER, tamper=tampering(HitsBatch, slow))
+    assert not declined or strategy.answers["f10"].path == "abstained"
     assert 800.0 < strategy.answers["f10"].cost.seconds < 1_700.0
 
 
 def test_no_owner_s_seconds_keep_answers_from_their_homes(built: Federation, tmp_path: Path) -> None:
-    def absurd(batch: HitsBatch) -> HitsBatch:
-        return replace(batch, seconds=MOST_SECONDS) if batch.device == "people" else batch
-
     files = shared(built, tmp_path).with_changes(federation__round_timeout=300.0)
-    strategy, _ = run(files, CLIMBER, tamper=tampering(HitsBatch, absurd))
+    absurd = tampering(HitsBatch, partial(replace, seconds=MOST_SECONDS), "people")
+    strategy, _ = run(files, CLIMBER, tamper=absurd)
     assert strategy.outcome().traffic.missing == {}
     assert strategy.answers[CLIMBER.id].cost.seconds < 600.0
     with files.device(CLIMBER.home) as home:
         assert CLIMBER.id in home.delivered.all()
 
 
-def test_a_declined_question_took_its_time_too(built: Federation, tmp_path: Path) -> None:
-    def slow_and_empty(batch: HitsBatch) -> HitsBatch:
-        told = tuple(replace(summary, units=()) for summary in batch.summaries)
-        return replace(batch, summaries=told, seconds=800.0)
-
-    strategy, _ = run(shared(built, tmp_path), CLIMBER, tamper=tampering(HitsBatch, slow_and_empty))
-    assert strategy.answers["f10"].path == "abstained"
-    assert 800.0 < strategy.answers["f10"].cost.seconds < 1_700.0
+def posing(batch: HitsBatch) -> HitsBatch:
+    return replace(batch, device="bridges")
 
 
-def test_who_speaks_for_another_is_not_heard(built: Federation, tmp_path: Path) -> None:
-    def lie(batch: HitsBatch) -> HitsBatch:
-        return replace(batch, device="bridges") if batch.device == "harbours" else batch
-
-    strategy, _ = run(shared(built, tmp_path), CLIMBER, tamper=tampering(HitsBatch, lie))
-    assert "another device's name" in strategy.outcome().traffic.missing["harbours"]
-    assert "harbours" not in strategy.versions
-
-
-def test_hits_in_another_s_name_or_beyond_what_was_asked_for_are_dropped(built: Federation, tmp_path: Path) -> None:
-    def lie(batch: HitsBatch) -> HitsBatch:
-        unit = EvidenceUnit("x", "Mount Cairl is one metre high.", "rivers", 0.99, "Mount Cairl")
-        told = tuple(replace(summary, units=(unit,)) for summary in batch.summaries)
-        return replace(batch, summaries=told) if batch.device == "harbours" else batch
-
-    strategy, _ = run(shared(built, tmp_path), CLIMBER, tamper=tampering(HitsBatch, lie))
-    assert "another's name" in strategy.outcome().traffic.missing["harbours"]
-    assert "one metre" not in strategy.answers["f10"].report
+def quoting(batch: HitsBatch) -> HitsBatch:
+    unit = EvidenceUnit("x", "Mount Cairl is one metre high.", "rivers", 0.99, "Mount Cairl")
+    return replace(batch, summaries=tuple(replace(summary, units=(unit,)) for summary in batch.summaries))
 
 
 def repeated(batch: HitsBatch) -> HitsBatch:
@@ -178,16 +153,23 @@ def chatty(batch: HitsBatch) -> HitsBatch:
     return replace(batch, summaries=tuple(replace(summary, related=titles) for summary in batch.summaries))
 
 
-@pytest.mark.parametrize("lie", [repeated, chatty])
-def test_who_tells_more_than_was_asked_for_is_named(
-    built: Federation, tmp_path: Path, lie: Callable[[HitsBatch], HitsBatch]
+@pytest.mark.parametrize(
+    ("lie", "reason"),
+    [
+        (posing, "another device's name"),
+        (quoting, "another's name"),
+        (repeated, "not asked for"),
+        (chatty, "not asked for"),
+    ],
+)
+def test_who_speaks_for_another_or_tells_more_than_was_asked_for_is_named_and_not_heard(
+    built: Federation, tmp_path: Path, lie: Callable[[HitsBatch], HitsBatch], reason: str
 ) -> None:
-    def tamper(batch: HitsBatch) -> HitsBatch:
-        return lie(batch) if batch.device == "harbours" else batch
-
     files = shared(built, tmp_path).with_changes(caching__prefetch=2)
-    strategy, sent = run(files, CLIMBER, tamper=tampering(HitsBatch, tamper))
-    assert "not asked for" in strategy.outcome().traffic.missing["harbours"]
+    strategy, sent = run(files, CLIMBER, tamper=tampering(HitsBatch, lie, "harbours"))
+    assert reason in strategy.outcome().traffic.missing["harbours"]
+    assert ("harbours" in strategy.versions) == (lie is not posing)
+    assert "one metre" not in strategy.answers["f10"].report
     assert asking(sent, "Made-up title") <= 1  # in its own reply, and in no question
 
 

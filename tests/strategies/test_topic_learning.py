@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from flwr.app import Message
 
-from fedrag_flwr import wire
 from fedrag_flwr.errors import FederationError, SettingError
 from fedrag_flwr.exchange.sums import tagged_term
 from fedrag_flwr.local_grid import LocalGrid, Plain
@@ -22,11 +21,10 @@ from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.sums import COLLUSION, GroupCipher
 from fedrag_flwr.privacy.seals import SealingKey, tag
 from fedrag_flwr.records import DeviceCard, Question, SealedMessages, SumTerm, TopicRequest, TopicUpdate, TopicWeight
-from fedrag_flwr.settings import Settings
 from strategies import ServerTools, make_strategy, private_sums
 from strategies.overlay_walk import OverlayWalk
 from strategies.topic_learning import ROUNDS
-from tests.strategies.federation import Federation, Tamper, server_tools, small_models
+from tests.strategies.federation import Federation, Tamper, server_tools, small_models, tampering
 
 # Nothing here exists; all names are this project's own.
 DEVICES = ("east", "north", "south")
@@ -123,17 +121,10 @@ def changing(device: str, change: Callable[[TopicUpdate, int], TopicUpdate | Non
     """Change what one device says to each step that sums up, or keep it back."""
     steps = iter(range(2 * ROUNDS + 1))
 
-    def tamper(reply: Message) -> Message | None:
-        if wire.kind_of(reply.content) == TopicUpdate.__name__:
-            update = wire.decode(reply.content, TopicUpdate, run="1")
-            if update.device == device and update.term.parts:
-                changed = change(update, next(steps))
-                if changed is None:
-                    return None
-                reply.content = wire.encode(changed, run="1")
-        return reply
+    def changed(update: TopicUpdate) -> TopicUpdate | None:
+        return change(update, next(steps)) if update.term.parts else update
 
-    return tamper
+    return tampering(TopicUpdate, changed, device)
 
 
 # --- what is learnt -------------------------------------------------------------------------------
@@ -267,28 +258,20 @@ def test_a_sum_that_nobody_can_read_moves_nothing(fresh: Federation, tmp_path: P
 def test_where_the_first_device_makes_no_key_for_the_others_the_next_one_does(
     fresh: Federation, sealed: bytes | None
 ) -> None:
-    def tamper(reply: Message) -> Message:
-        if wire.kind_of(reply.content) == SealedMessages.__name__:
-            sent = wire.decode(reply.content, SealedMessages, run="1")
-            if sent.device == "east":
-                sealed_messages = () if sealed is None else tuple(replace(one, sealed=sealed) for one in sent.messages)
-                reply.content = wire.encode(replace(sent, messages=sealed_messages), run="1")
-        return reply
+    def useless(sent: SealedMessages) -> SealedMessages:
+        messages = () if sealed is None else tuple(replace(one, sealed=sealed) for one in sent.messages)
+        return replace(sent, messages=messages)
 
-    strategy, _ = learn(fresh, tamper)
+    strategy, _ = learn(fresh, tampering(SealedMessages, useless, "east"))
     assert "1 of 3 devices hold" in strategy.outcome().traffic.missing["east"]
     assert len(strategy.builds) == 3
     assert centroids_of(fresh, "east") == pytest.approx(reference(fresh), abs=1e-3)
 
 
 def test_where_others_are_silent_nobody_is_named_for_them(fresh: Federation) -> None:
-    def silent(reply: Message) -> Message | None:
-        sealed = wire.kind_of(reply.content) == SealedMessages.__name__
-        return None if sealed and wire.decode(reply.content, SealedMessages, run="1").device == "south" else reply
-
     strict = fresh.with_changes(federation__round_timeout=2.0, federation__quorum=1.0)
     with pytest.raises(FederationError) as raised:
-        learn(strict, silent)
+        learn(strict, tampering(SealedMessages, lambda _: None, "south"))
     assert "south" in str(raised.value)
     assert "east" not in str(raised.value)
     assert "north" not in str(raised.value)
@@ -306,30 +289,20 @@ def test_who_misses_a_step_takes_no_part_and_the_others_go_on(fresh: Federation,
 
 
 def test_a_device_in_another_s_name_and_one_with_other_topics_are_named(fresh: Federation) -> None:
-    def tamper(reply: Message) -> Message:
-        if wire.kind_of(reply.content) == TopicUpdate.__name__:
-            update = wire.decode(reply.content, TopicUpdate, run="1")
-            if update.device == "south" and update.topics:
-                reply.content = wire.encode(replace(update, topics="0" * 16), run="1")
-            if update.device == "north" and not update.topics and not update.term.parts:
-                reply.content = wire.encode(replace(update, device="east"), run="1")
-        return reply
+    def lie(update: TopicUpdate) -> TopicUpdate:
+        if update.device == "south" and update.topics:
+            return replace(update, topics="0" * 16)
+        posing = update.device == "north" and not update.topics and not update.term.parts
+        return replace(update, device="east") if posing else update
 
-    strategy, _ = learn(fresh.with_changes(federation__quorum=0.3), tamper)
+    strategy, _ = learn(fresh.with_changes(federation__quorum=0.3), tampering(TopicUpdate, lie))
     missing = strategy.outcome().traffic.missing
     assert "another device's name" in missing["north"]
     assert "other topics" in missing["south"]
 
 
 def test_one_with_another_encoder_learns_no_topics_with_the_others(fresh: Federation) -> None:
-    def tamper(reply: Message) -> Message:
-        if wire.kind_of(reply.content) == DeviceCard.__name__:
-            card = wire.decode(reply.content, DeviceCard, run="1")
-            if card.name == "south":
-                reply.content = wire.encode(replace(card, encoder_id="another"), run="1")
-        return reply
-
-    strategy, _ = learn(fresh, tamper)
+    strategy, _ = learn(fresh, tampering(DeviceCard, partial(replace, encoder_id="another"), "south"))
     assert "another encoder" in strategy.outcome().traffic.missing["south"]
     assert len(strategy.builds) == 2
 
@@ -349,15 +322,3 @@ def test_a_step_that_comes_again_gives_the_same_and_one_too_many_is_refused(fres
         with pytest.raises(ValueError, match="missed a step"):
             device.walks.learn(replace(last, number=2 * ROUNDS + 3), "1")
         assert math.isclose(float(np.linalg.norm(device.walks.topics.centroids[0])), 1.0, abs_tol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("changes", "match"),
-    [
-        ({"overlay.learnt-topics": 201}, "less than or equal to 200"),
-        ({"federation.sum-noise": -1.0}, "greater than or equal to 0"),
-    ],
-)
-def test_settings_out_of_range_are_refused(changes: dict[str, Plain], match: str) -> None:
-    with pytest.raises(SettingError, match=match):
-        Settings.from_config(changes)
