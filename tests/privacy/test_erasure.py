@@ -15,7 +15,7 @@ from fedrag_flwr.privacy.erasure import SENTENCE, QueryFocusedErasure
 from fedrag_flwr.privacy.model_summary import REFUSED, WRITTEN, ModelSummary, brings_nothing
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.text import SpacyPipeline
-from tests.privacy.conftest import Opaque, Saying, make_export_filter
+from tests.privacy.conftest import ExportMaker, Saying
 
 TITLE = "Tarn Bridge"
 TEXT = (
@@ -127,12 +127,8 @@ def test_whatever_is_taken_has_only_names_and_numbers_of_its_sources(words: list
 # --- the chain --------------------------------------------------------------------------------------
 
 
-def test_the_export_filter_runs_the_chain_and_counts_what_was_removed(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
-) -> None:
-    export = make_export_filter(
-        "type-masking", encoder=encoder, pipeline=pipeline, opaque=opaque, device="ward", operators="erasure,presidio"
-    )
+def test_the_export_filter_runs_the_chain_and_counts_what_was_removed(export_of: ExportMaker) -> None:
+    export = export_of("type-masking", device="ward", operators="erasure,presidio")
     text = "The scan of Mrs. Ilse Brandwein (MRN 4482913) showed a fracture. Her dog Bello barked in the garden."
     unit = EvidenceUnit("record-0001", text, "ward", 0.5, "Scan")
     released = export.release_evidence([unit], "What did the scan show?")
@@ -146,12 +142,8 @@ def test_the_export_filter_runs_the_chain_and_counts_what_was_removed(
     assert "erasure+presidio-masking" in export.id
 
 
-def test_what_is_asked_for_without_words_passes_whole_and_is_counted(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
-) -> None:
-    export = make_export_filter(
-        "none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="ward", operators="erasure"
-    )
+def test_what_is_asked_for_without_words_passes_whole_and_is_counted(export_of: ExportMaker, encoder: Encoder) -> None:
+    export = export_of("none", device="ward", operators="erasure")
     text = "The scan showed a fracture. A dog barked in the garden."
     unit, asked = EvidenceUnit("record-0001", text, "ward", 0.5, "Scan"), "What did the scan show?"
     [worded] = export.release_evidence([unit], asked).items
@@ -162,8 +154,6 @@ def test_what_is_asked_for_without_words_passes_whole_and_is_counted(
     assert export.counts["evidence passed without a question"] == 1
 
 
-def test_unknown_operators_are_refused(pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque) -> None:
+def test_unknown_operators_are_refused(export_of: ExportMaker) -> None:
     with pytest.raises(SettingError, match="shredder"):
-        make_export_filter(
-            "none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="ward", operators="shredder"
-        )
+        export_of("none", device="ward", operators="shredder")

@@ -10,14 +10,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import StoreCorruptError
-from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy import Bundle, ExportFilter, TypeMasking
+from fedrag_flwr.privacy import Bundle, TypeMasking
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.persons import is_written_as_name
 from fedrag_flwr.privacy.register import Register, read_register
 from fedrag_flwr.records import Document, Fact
 from fedrag_flwr.text import SpacyPipeline
-from tests.privacy.conftest import ItemMaker, Opaque, make_export_filter
+from tests.privacy.conftest import ExportMaker, ItemMaker, Opaque
 
 TELLS = ("Who keeps the lamp?", "Bolwick Xqwu")  # the answer is known to be a person
 
@@ -39,29 +38,15 @@ OTHERS = [
 ]
 
 
-def _export(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, names: Path | None = None, public: tuple[str, ...] = ()
-) -> ExportFilter:
-    return make_export_filter(
-        "type-masking",
-        encoder=encoder,
-        pipeline=pipeline,
-        opaque=opaque,
-        device="device-a",
-        names=names,
-        public_names=public,
-    )
-
-
 @pytest.mark.parametrize(("text", "expected"), CANARIES)
 def test_a_name_that_one_memory_tells_is_masked_in_the_other(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, text: str, expected: str
+    export_of: ExportMaker, item: ItemMaker, text: str, expected: str
 ) -> None:
     hidden = item(text, "in 1950", id="hidden", anchors=("bolwick xqwu", "tune"))
     told = item(*TELLS, answer_type="PERSON", id="told")
-    [alone] = _export(pipeline, encoder, opaque).release_items([hidden]).items
+    [alone] = export_of("type-masking").release_items([hidden]).items
     assert "xqwu" in alone.question.casefold()  # else this tells nothing
-    released = _export(pipeline, encoder, opaque).release_items([hidden, told])
+    released = export_of("type-masking").release_items([hidden, told])
     [shown] = released.items
     assert released.withheld == {"answer-masked": 1}
     assert shown.question == expected
@@ -69,20 +54,16 @@ def test_a_name_that_one_memory_tells_is_masked_in_the_other(
 
 
 @pytest.mark.parametrize("text", OTHERS)
-def test_words_that_are_not_the_name_stay(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, text: str
-) -> None:
+def test_words_that_are_not_the_name_stay(export_of: ExportMaker, item: ItemMaker, text: str) -> None:
     others, told = item(text, "in 1950", id="other"), item(*TELLS, answer_type="PERSON", id="told")
-    [shown] = _export(pipeline, encoder, opaque).release_items([others, told]).items
+    [shown] = export_of("type-masking").release_items([others, told]).items
     assert shown.question == text
 
 
-def test_a_name_is_known_to_later_rounds_and_processes(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, tmp_path: Path
-) -> None:
+def test_a_name_is_known_to_later_rounds_and_processes(export_of: ExportMaker, item: ItemMaker, tmp_path: Path) -> None:
     path = tmp_path / "names.sqlite"
-    _export(pipeline, encoder, opaque, path).release_items([item(*TELLS, answer_type="PERSON")])
-    later = _export(pipeline, encoder, opaque, path)
+    export_of("type-masking", names=path).release_items([item(*TELLS, answer_type="PERSON")])
+    later = export_of("type-masking", names=path)
     [shown] = later.release_items([item(CANARIES[0][0], "in 1950")]).items
     assert shown.question == CANARIES[0][1]
     assert b"qwu" not in b"".join(file.read_bytes().lower() for file in tmp_path.iterdir())
@@ -90,16 +71,12 @@ def test_a_name_is_known_to_later_rounds_and_processes(
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_what_presidio_alone_finds_is_known_to_later_processes(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, tmp_path: Path, kept: bool
+    export_of: ExportMaker, tmp_path: Path, kept: bool
 ) -> None:
     path, shown = tmp_path / "names.sqlite", ""
     for text in ("Dr. Bolwick Xqwu left.", CANARIES[0][0]):
-        export = make_export_filter(
+        export = export_of(
             "none",
-            encoder=encoder,
-            pipeline=pipeline,
-            opaque=opaque,
-            device="device-a",
             names=path if kept else None,
             operators="presidio",
         )
@@ -108,29 +85,25 @@ def test_what_presidio_alone_finds_is_known_to_later_processes(
     assert shown == CANARIES[0][kept]
 
 
-def test_without_an_operator_no_names_are_kept(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, tmp_path: Path
-) -> None:
+def test_without_an_operator_no_names_are_kept(export_of: ExportMaker, tmp_path: Path) -> None:
     path = tmp_path / "names.sqlite"
-    make_export_filter("none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a", names=path).close()
+    export_of("none", names=path).close()
     assert not path.exists()
 
 
-def test_two_filters_of_one_device_know_the_same(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, tmp_path: Path
-) -> None:
-    one, two = (_export(pipeline, encoder, opaque, tmp_path / "names.sqlite") for _ in range(2))
+def test_two_filters_of_one_device_know_the_same(export_of: ExportMaker, item: ItemMaker, tmp_path: Path) -> None:
+    one, two = (export_of("type-masking", names=tmp_path / "names.sqlite") for _ in range(2))
     two.release_items([item("Which tune is it?", "a march")])  # it has read the file, and there was nothing
     one.release_items([item(*TELLS, answer_type="PERSON")])
     [shown] = two.release_items([item(CANARIES[0][0], "in 1950")]).items
     assert shown.question == CANARIES[0][1]
 
 
-def test_the_public_list_wins(pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker) -> None:
+def test_the_public_list_wins(export_of: ExportMaker, opaque: Opaque, item: ItemMaker) -> None:
     public = item("Which tune did the Bolwick Xqwu play?", "a march", id="public")
     alone = item("Which tune is the Xqwu march?", "a slow one", id="alone")
     private = item("Who keeps the lamp?", "Jadwiga Xqwu", answer_type="PERSON", id="private")
-    export = _export(pipeline, encoder, opaque, public=("Bolwick Xqwu",))
+    export = export_of("type-masking", public_names=("Bolwick Xqwu",))
     shown = {one.id: one.question for one in export.release_items([public, alone, private]).items}
     assert shown == {opaque("public"): public.question, opaque("alone"): alone.question}
 
