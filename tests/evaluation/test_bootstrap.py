@@ -105,11 +105,6 @@ def test_the_interval_holds_the_value(values: list[float]) -> None:
     assert same.low == pytest.approx(-same.high)
 
 
-def test_equal_seeds_give_equal_intervals() -> None:
-    values = rng(4).random(30)
-    assert mean_interval(values, rng=rng(9)) == mean_interval(values, rng=rng(9))
-
-
 @pytest.mark.parametrize(
     ("values", "groups", "level", "resamples"),
     [

@@ -16,6 +16,7 @@ from fedrag_flwr.evaluation.measures import COST, QUALITY, leaders
 from fedrag_flwr.evaluation.report import render_report
 from fedrag_flwr.evaluation.rows import answer_rows
 from fedrag_flwr.evaluation.summary import summarise
+from fedrag_flwr.evaluation.traffic import PhaseTraffic, Traffic
 from fedrag_flwr.records import Answer, AnswerPath, Cost
 from fedrag_flwr.records.isolate import isolated
 from tests.evaluation.made_up_run import SYSTEMS, make_answers, make_gold, make_run
@@ -221,3 +222,12 @@ def test_traffic_adds_up() -> None:
     assert (waited.messages, waited.missing) == (both.messages, both.missing)
     assert both.missing == {"c": "died"}
     assert Traffic() == Traffic()
+
+
+def test_what_came_since_an_earlier_state_and_that_state_make_the_later_one() -> None:
+    before = Traffic().add("share", messages=4, bytes_up=10, bytes_down=20).add("answer").lose("a", "away")
+    later = before.add("answer", messages=2, bytes_up=5).waited("answer", 1.5).lose("b", "torn")
+    came = later.since(before)
+    assert came.by_phase == {"answer": PhaseTraffic(2, 5, 0, 1.5)}  # nothing was shared since
+    assert (came.messages, came.bytes_up, came.bytes_down, came.missing) == (2, 5, 0, {"b": "torn"})
+    assert before + came == later

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
@@ -159,8 +158,3 @@ def test_other_sites_are_kept_away(client: TestClient, headers: dict[str, str], 
     assert told.headers["cache-control"] == "no-store"
     if status != 200:
         assert set(told.json()) == {"error", "what"}
-
-
-def test_the_static_files_are_those_of_the_package() -> None:
-    assert {path.suffix for path in STATIC.iterdir()} == {".html", ".css", ".js", ".svg"}
-    assert Path(STATIC / "index.html").read_text(encoding="utf-8").startswith("<!doctype html>")

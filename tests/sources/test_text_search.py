@@ -148,11 +148,6 @@ def test_a_file_that_goes_while_the_folder_is_listed_is_passed_over(
     assert source.stamp() == source.stamp()
 
 
-def test_an_absent_folder_is_a_source_error(tmp_path: Path, tools: SearchTools) -> None:
-    with pytest.raises(SourceError, match="does not exist"):
-        TextSearch(FolderSource(tmp_path / "no"), tools).search("x", 1)
-
-
 @pytest.mark.parametrize("question", HOSTILE, ids=range(len(HOSTILE)))
 def test_a_hostile_question_is_only_words(kept: TextSearch, question: str) -> None:
     before = kept.version()

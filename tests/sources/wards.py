@@ -75,6 +75,14 @@ class Ward:
     slow: str
 
 
+def run_sql(path: Path, *statements: str) -> Path:
+    """Run statements on a file of SQLite, which is made where it is not there."""
+    with sqlite3.connect(path) as database:
+        for statement in statements:
+            database.execute(statement)
+    return path
+
+
 def sql_mapping(url: str, **changes: object) -> SqlMapping:
     """The mapping of the ward's tables."""
     join = {"patient": JoinMapping(table="patients", on={"patient_id": "id"})}
