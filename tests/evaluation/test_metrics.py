@@ -1,4 +1,4 @@
-"""EM and F1 against values of HotpotQA's script, ranking measures against scikit-learn's, risk-coverage curves by definition."""
+"""EM, F1, ranking measures and risk-coverage curves, against other implementations and their definitions."""
 
 from __future__ import annotations
 

@@ -16,7 +16,6 @@ from fedrag_flwr.evaluation.measures import COST, QUALITY, leaders
 from fedrag_flwr.evaluation.report import render_report
 from fedrag_flwr.evaluation.rows import answer_rows
 from fedrag_flwr.evaluation.summary import summarise
-from fedrag_flwr.evaluation.traffic import PhaseTraffic, Traffic
 from fedrag_flwr.records import Answer, AnswerPath, Cost
 from fedrag_flwr.records.isolate import isolated
 from tests.evaluation.made_up_run import SYSTEMS, make_answers, make_gold, make_run
