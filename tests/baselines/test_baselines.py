@@ -113,9 +113,7 @@ def test_every_call_of_the_model_is_in_the_cost(name: str, question: str, answer
 
 @pytest.mark.parametrize("question", [SINGLE, MULTI_HOP])
 @pytest.mark.parametrize("name", READING)
-def test_the_last_prompt_holds_the_evidence_and_no_more_than_the_budget(
-    name: str, question: str, answers: Answers
-) -> None:
+def test_the_last_prompt_holds_the_evidence_within_the_budget(name: str, question: str, answers: Answers) -> None:
     answer, seen = answers[name, question]
     assert 0 < evidence_words(answer.evidence) <= LIMITS.words
     assert seen.prompts[-1] == reading_prompt(question, answer.evidence)

@@ -235,9 +235,7 @@ KEYS: dict[str, CacheKeys] = {}
 
 
 @given(st.lists(st.text(max_size=5), max_size=3), st.lists(st.text(max_size=5), max_size=3))
-def test_different_parts_have_different_keys(
-    tmp_path_factory: pytest.TempPathFactory, one: list[str], two: list[str]
-) -> None:
+def test_other_parts_have_other_keys(tmp_path_factory: pytest.TempPathFactory, one: list[str], two: list[str]) -> None:
     keys = KEYS.setdefault("", CacheKeys(tmp_path_factory.getbasetemp() / "keys"))
     assert (keys.of(*one) == keys.of(*two)) == (one == two)
 

@@ -301,9 +301,7 @@ def test_a_device_whose_config_names_another_home_is_found_there(built: Any, hom
 
 
 @pytest.mark.parametrize("words", [("feedback", "q7", "bad"), ("inspect", "paths", "Who?"), ("ask", "Who?", "--wait")])
-def test_what_works_on_a_device_reads_its_config(
-    built: Any, home: Path, tmp_path: Path, words: tuple[str, ...]
-) -> None:
+def test_commands_on_a_device_read_its_config(built: Any, home: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
     name = f"configured-{words[0]}"
     run("build", built["folder"], "--name", name, "--store", str(tmp_path / "devices" / "local" / name), *SMALL)
     (folder := home / "devices" / "local" / name).mkdir()
@@ -458,9 +456,7 @@ def test_what_is_refused_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.Mo
     assert not (tmp_path / "home").exists()
 
 
-def test_a_home_that_is_a_file_is_told_and_a_device_without_memory_has_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_home_that_is_a_file_is_told_and_no_memory_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FEDRAG_HOME", str(tmp_path / "home"))
     init = ("device", "init", "ward", "--documents", str(tmp_path), "--superlink", "fed.example:8000")
     assert run(*init).exit_code == 0
@@ -493,9 +489,7 @@ def test_what_may_not_be_looked_at_is_not_said_to_be_missing(
 
 
 @pytest.mark.parametrize("words", [("device", "show", "ward"), ("ask", "Who?", "--name", "ward"), ("serve", "ward")])
-def test_another_user_s_home_is_an_error_with_its_fix(
-    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_user_s_home_is_told(words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FEDRAG_HOME", str(tmp_path / "home"))
     lock(tmp_path, monkeypatch)
     shown = run(*words)

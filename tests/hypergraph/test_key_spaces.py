@@ -141,9 +141,7 @@ def test_pairwise_scores_are_networkx_pagerank(rows: list[EvidenceTuple], seed: 
 
 @given(TUPLES, st.integers(0, 2**32 - 1), st.integers(1, 3), st.sampled_from(sorted(PRESETS)))
 @settings(deadline=None)
-def test_scores_are_linear_in_seeds_and_come_only_from_tuples(
-    rows: list[EvidenceTuple], seed: int, depth: int, preset: str
-) -> None:
+def test_scores_are_linear_in_seeds_of_tuples(rows: list[EvidenceTuple], seed: int, depth: int, preset: str) -> None:
     table = TupleTable.of(rows, PASSAGES)
     keys = HyperedgeKeys("paths", table, answer_paths(table, PRESETS[preset]), DiffusionSettings(depth=depth))
     first, second = np.random.default_rng(seed).random((2, len(table.vertices)))

@@ -232,9 +232,7 @@ ROWS = np.array([[0.6, 0.4, 0.0], [0.45, 0.45, 0.1], [0.5, 0.5, 0.0], [0.2, 0.3,
         (0.0, [[0, 1], [0, 1, 2], [0, 1], [0, 1, 2]], 0),
     ],
 )
-def test_a_lower_threshold_lets_units_be_in_several_hyperedges(
-    threshold: float, kept: list[list[int]], orphans: int
-) -> None:
+def test_a_lower_threshold_puts_units_in_several_edges(threshold: float, kept: list[list[int]], orphans: int) -> None:
     mask, counted = keep_memberships(ROWS, threshold)
     assert [np.flatnonzero(row).tolist() for row in mask] == kept
     assert counted == orphans

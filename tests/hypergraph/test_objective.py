@@ -107,9 +107,7 @@ def dense(groups: list[list[int]]) -> np.ndarray:
 
 @pytest.mark.parametrize("margin", [0.5, 1.0, 1.5])
 @pytest.mark.parametrize("intra_weight", [0.0, 0.6, 1.0])
-def test_the_dense_reference_is_the_papers_where_each_unit_is_in_one_hyperedge(
-    margin: float, intra_weight: float
-) -> None:
+def test_the_dense_reference_is_the_papers_with_one_hyperedge_a_unit(margin: float, intra_weight: float) -> None:
     group = cloud(10, dimension=5)
     setting = LearningSettings(margin=margin, intra_weight=intra_weight)
     expected = written_out(group.vectors.astype(np.float64), GROUPS, setting)

@@ -76,9 +76,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("candidates", "lower", "place"), CASES)
-def test_each_signal_tells_its_own(
-    models: Models, candidates: tuple[str, ...], lower: set[str], place: int | None
-) -> None:
+def test_signals_tell_theirs(models: Models, candidates: tuple[str, ...], lower: set[str], place: int | None) -> None:
     signals, chosen = measured(models, *candidates)
     usual = measured(models, "Odile Varro", "Odile Varro", "Odile Varro")[0]
     below = {n for n, a, b in zip(SIGNALS, signals.values, usual.values, strict=True) if a < b - 1e-3}

@@ -192,9 +192,7 @@ def test_a_grammar_is_kept(generator: LlamaGenerator, n: int) -> None:
 @pytest.mark.parametrize(
     "grammar", ['root ::= "a', 'x ::= "a"', "root ::= missing", 'root ::= root "a" | "b"', "nonsense", "root ::= ["]
 )
-def test_a_wrong_grammar_is_an_error(
-    generator: LlamaGenerator, grammar: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_grammar_is_told(generator: LlamaGenerator, grammar: str, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ModelError, match="does not parse"):
         generator.complete(PROMPT, grammar=Grammar(grammar))
     assert capfd.readouterr() == ("", "")

@@ -36,9 +36,7 @@ def test_what_the_question_needs_stays_and_the_rest_goes(erasure: QueryFocusedEr
     assert [change.type for change in bundle.changes] == [SENTENCE, SENTENCE, "YEAR"]
 
 
-def test_a_name_that_an_erased_sentence_shows_is_masked_in_what_stays(
-    pipeline: SpacyPipeline, erasure: QueryFocusedErasure
-) -> None:
+def test_a_name_of_an_erased_sentence_is_masked(pipeline: SpacyPipeline, erasure: QueryFocusedErasure) -> None:
     text = "Mrs. Achterberg was admitted on Monday. Asthma of Achterberg is treated with salbutamol."
     [bundle] = erasure.operate([Bundle(("note", text), question="What is asthma treated with?")])
     assert bundle.prose[1].startswith("Asthma of Achterberg")

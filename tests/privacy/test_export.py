@@ -90,9 +90,7 @@ def test_no_canary_passes(export: ExportFilter, item: ItemMaker, canary: str, hi
         assert secret.encode() not in shown.replace(b"\\u200b", b"")
 
 
-def test_an_item_is_rewritten_consistently_and_hidden(
-    export: ExportFilter, item: ItemMaker, encoder: Encoder, opaque: Opaque
-) -> None:
+def test_an_item_is_rewritten_alike(export: ExportFilter, item: ItemMaker, encoder: Encoder, opaque: Opaque) -> None:
     question = "In which clinic did Maria Lopez have the operation that MARIA LOPEZ described?"
     own = item(question, "the northern one", anchors=("clinic", "maria lopez", "operation"))
     [shown] = export.release_items([own]).items
@@ -134,9 +132,7 @@ def test_reasons_for_withholding(export: ExportFilter, item: ItemMaker) -> None:
     assert released.withheld == {"foreign": 1, "answer-masked": 1, "question-empty": 1, "too-long": 1, "malformed": 1}
 
 
-def test_an_answer_known_to_be_a_person_is_masked_even_where_no_rule_sees_one(
-    export: ExportFilter, item: ItemMaker
-) -> None:
+def test_an_answer_known_as_a_person_is_masked_where_no_rule_sees_one(export: ExportFilter, item: ItemMaker) -> None:
     released = export.release_items([item("Which engineer signed the record?", "Quz", answer_type="PERSON")])
     assert released.withheld == {"answer-masked": 1}
 
@@ -179,9 +175,7 @@ def test_no_measure_of_an_answer_tells_which_of_some_guessed_names_stands_in_the
 
 
 @pytest.mark.parametrize("mode", ["none", "type-masking", "ldp"])
-def test_what_an_answer_rests_on_does_not_leave_with_it(
-    export_of: ExportMaker, mode: str, ldp: ExportFilterMaker
-) -> None:
+def test_what_an_answer_rests_on_stays(export_of: ExportMaker, mode: str, ldp: ExportFilterMaker) -> None:
     """Neither the passages that were read, nor the sentences that are cited, nor the memory's question."""
     export = ldp() if mode == "ldp" else export_of(mode)
     unit = EvidenceUnit("u", "Wilma Zibbel has asthma.", "device-a", 0.5)
@@ -213,9 +207,7 @@ def test_a_name_alone_is_masked_as_in_the_sentence_that_it_was_taken_from(export
     assert sentence not in _bytes(shown, dict(read.counts)).decode()
 
 
-def test_a_word_alone_that_looks_like_a_name_stays_where_its_sentence_shows_that_it_is_none(
-    export_of: ExportMaker,
-) -> None:
+def test_a_word_that_looks_like_a_name_stays_where_its_sentence_shows_none(export_of: ExportMaker) -> None:
     answer = Answer("q", "Xenon", "cognizer", 0.5)
     question, sentence = "What did the engines use as propellant?", "The ion engines of Dawn used xenon as propellant."
     alone, read = (export_of("type-masking") for _ in range(2))
@@ -297,9 +289,7 @@ def test_vectors_are_rounded_and_checked(export: ExportFilter, encoder: Encoder)
             export.release_vector(broken)
 
 
-def test_local_differential_privacy_is_consistent_and_remembered(
-    encoder: Encoder, item: ItemMaker, ldp: ExportFilterMaker
-) -> None:
+def test_local_differential_privacy_is_consistent(encoder: Encoder, item: ItemMaker, ldp: ExportFilterMaker) -> None:
     question = "In which city did Marie Curie work, and did Curie die there?"
     own = item(question, "Marie Curie worked in Paris, mail m.curie@example.org", anchors=("marie curie", "paris"))
     kept = item(question, "Paris", answer_type="GPE", anchors=("marie curie", "paris", "city"))
@@ -322,9 +312,7 @@ def test_the_family_name_of_a_drawn_one_is_masked_elsewhere(item: ItemMaker, ldp
     assert shown.question == "Which illness of [PERSON] was treated with iron?"
 
 
-def test_a_vector_does_not_tell_a_kept_name_from_a_drawn_one(
-    encoder: Encoder, item: ItemMaker, ldp: ExportFilterMaker
-) -> None:
+def test_a_vector_tells_no_kept_from_a_drawn_name(encoder: Encoder, item: ItemMaker, ldp: ExportFilterMaker) -> None:
     stored = encoder.encode(["a vector that is near no question of these"])[0]
     own = [
         item(f"In which year was {name} born?", f"{1800 + number}", id=f"item-{number}", embedding=stored)
@@ -408,9 +396,7 @@ def test_a_failing_operator_stops_the_release_and_tells_no_text(
 
 
 @pytest.mark.parametrize("wrong", [np.array([1.0, np.nan]), np.ones((2, 2)), np.ones(3, dtype=np.float32)])
-def test_what_goes_into_a_sum_is_a_row_of_finite_numbers(
-    pipeline: SpacyPipeline, encoder: Encoder, wrong: np.ndarray[Any, Any]
-) -> None:
+def test_a_sum_is_of_finite_numbers(pipeline: SpacyPipeline, encoder: Encoder, wrong: np.ndarray[Any, Any]) -> None:
     export = ExportFilter([], encoder, pipeline, lambda own: f"x-{own}", "device-a")
     assert export.release_sum(np.ones(3)).tolist() == [1, 1, 1]
     assert export.counts["sums passed"] == 1
@@ -432,9 +418,7 @@ def test_settings_are_checked(export_of: ExportMaker, mode: str, other: dict[str
         export_of(mode, **other)
 
 
-def test_larger_groups_need_another_partition(
-    export_of: ExportMaker, partition: EntityPartition, tmp_path: Path
-) -> None:
+def test_larger_groups_need_others(export_of: ExportMaker, partition: EntityPartition, tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="26"):
         export_of(
             "ldp",
@@ -449,9 +433,7 @@ _IDS = st.text(string.ascii_letters + string.digits + "#./-é", min_size=6, max_
 
 @given(hyperedges=st.lists(_IDS, max_size=4), support=st.lists(_IDS, max_size=4), text=st.text(max_size=40))
 @settings(max_examples=60, deadline=None)
-def test_own_ids_never_leave(
-    export: ExportFilter, item: ItemMaker, hyperedges: list[str], support: list[str], text: str
-) -> None:
+def test_no_own_id(export: ExportFilter, item: ItemMaker, hyperedges: list[str], support: list[str], text: str) -> None:
     own = item(
         "How long is a day on Mars?",
         "24.6 hours",

@@ -70,9 +70,7 @@ def test_a_name_is_known_to_later_rounds_and_processes(export_of: ExportMaker, i
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_what_presidio_alone_finds_is_known_to_later_processes(
-    export_of: ExportMaker, tmp_path: Path, kept: bool
-) -> None:
+def test_what_presidio_finds_is_known_to_later_processes(export_of: ExportMaker, tmp_path: Path, kept: bool) -> None:
     path, shown = tmp_path / "names.sqlite", ""
     for text in ("Dr. Bolwick Xqwu left.", CANARIES[0][0]):
         export = export_of(
@@ -192,9 +190,7 @@ _TEXTS = st.lists(st.sampled_from(["Qa", "qb", "Qc", "Qab", "q", "b"]), max_size
 
 @given(_NAMES, _TEXTS, st.sampled_from([" ", "  ", "-", ", ", " of "]))
 @example([("qb", "qb")], ["qb", "qb"], "-")
-def test_it_finds_what_a_search_for_each_name_finds(
-    names: list[tuple[str, ...]], words: list[str], between: str
-) -> None:
+def test_it_finds_what_a_search_for_each_finds(names: list[tuple[str, ...]], words: list[str], between: str) -> None:
     known, text = KnownNames(), between.join(words)
     known.learn((" ".join(name), "PERSON") for name in names)
     found = {(form.text, form.rule) for form in known.find(Bundle((text,)))}
@@ -215,9 +211,7 @@ def test_names_wait_until_they_are_settled(tmp_path: Path) -> None:
     assert not names.find(Bundle(("Ask Bolwick Xqwu.",)), names.pending())
 
 
-def test_what_turns_out_to_be_a_person_is_masked_as_one_and_waits_again(
-    pipeline: SpacyPipeline, tmp_path: Path
-) -> None:
+def test_who_turns_out_to_be_a_person_is_masked_and_waits_again(pipeline: SpacyPipeline, tmp_path: Path) -> None:
     names = KnownNames(tmp_path / "names.sqlite")
     text = Bundle((CANARIES[0][0],))
     names.learn([("Bolwick Xqwu", "ORG")])

@@ -106,9 +106,7 @@ def test_an_older_memo_from_a_backup_pays_for_what_it_lacks(release: Release, as
 
 
 @pytest.mark.parametrize("lost", ["the ledger", "its last hours"])
-def test_a_ledger_that_lost_what_it_knew_is_told_by_the_memo(
-    lost: str, release: Release, asked: Asked, tmp_path: Path
-) -> None:
+def test_a_ledger_that_lost_its_own_asks_the_memo(lost: str, release: Release, asked: Asked, tmp_path: Path) -> None:
     release(names=asked[:5], limit=2 * EPSILON)
     shutil.copy(tmp_path / BUDGET, tmp_path / "backup")
     first = release(limit=2 * EPSILON)
@@ -121,9 +119,7 @@ def test_a_ledger_that_lost_what_it_knew_is_told_by_the_memo(
     assert release(limit=2 * EPSILON) == first
 
 
-def test_epochs_at_the_same_time_keep_to_the_limit(
-    partition: EntityPartition, asked: Asked, release: Release, tmp_path: Path
-) -> None:
+def test_epochs_at_once_are_limited(partition: EntityPartition, asked: Asked, release: Release, tmp_path: Path) -> None:
     release(limit=3 * EPSILON)
     with ThreadPoolExecutor(4) as pool:
         given = list(pool.map(lambda epoch: release(limit=3 * EPSILON, epoch=epoch), range(1, 9)))

@@ -98,9 +98,7 @@ KEPT = [
 
 
 @pytest.mark.parametrize(("texts", "expected"), CASES)
-def test_sensitive_spans_become_their_type(
-    pipeline: SpacyPipeline, texts: tuple[str, ...], expected: tuple[str, ...]
-) -> None:
+def test_spans_become_their_type(pipeline: SpacyPipeline, texts: tuple[str, ...], expected: tuple[str, ...]) -> None:
     [bundle] = TypeMasking(pipeline).operate([Bundle(tuple(map(clean, texts)))])
     assert bundle.prose == expected
 

@@ -111,9 +111,7 @@ def test_the_drawn_surrogates_follow_the_distribution(partition: EntityPartition
     assert stats.chisquare(counts, expected).pvalue > 1e-9  # unseeded: it fails once in a thousand million runs
 
 
-def test_draws_come_from_the_operating_system_alone(
-    partition: EntityPartition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_draws_are_the_system_s(partition: EntityPartition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the system's random bytes repeat, draws repeat; any other generator would go its own way."""
     asked = [(group.type, name) for group in partition.groups for name in group.members]
 
@@ -151,9 +149,7 @@ def test_devices_draw_each_for_themselves(partition: EntityPartition, tmp_path: 
     assert [device.perturb(asked) for device in drawn] == [first, second]
 
 
-def test_a_surrogate_outlives_the_process_and_the_rest_of_its_group_differs(
-    partition: EntityPartition, tmp_path: Path
-) -> None:
+def test_a_surrogate_outlives_the_process_and_others_differ(partition: EntityPartition, tmp_path: Path) -> None:
     asked = [(group.type, name) for group in partition.groups for name in group.members]
     memo = SurrogateMemo(tmp_path / "memo.sqlite")
     first = RandomisedResponse(partition, 1.0, memo).perturb(asked)

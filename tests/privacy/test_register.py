@@ -44,9 +44,7 @@ def passages(pipeline: SpacyPipeline) -> list[Passage]:
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES)
-def test_what_is_known_is_masked_everywhere(
-    pipeline: SpacyPipeline, passages: list[Passage], text: str, expected: str
-) -> None:
+def test_what_is_known_is_masked(pipeline: SpacyPipeline, passages: list[Passage], text: str, expected: str) -> None:
     [told] = TypeMasking(pipeline).operate([read_register(passages).tell(Bundle((text,)))])
     assert told.prose == (expected,)
 

@@ -60,8 +60,6 @@ def test_the_words_of_a_name_follow_its_surrogate(name: str, text: str, expected
         ("[PERSON] works for [ORG] in [GPE].", set()),  # what is masked already is no name
     ],
 )
-def test_names_in_capitals_are_found_and_placeholders_are_not(
-    text: str, names: set[str], pipeline: SpacyPipeline
-) -> None:
+def test_names_in_capitals_are_found_placeholders_not(text: str, names: set[str], pipeline: SpacyPipeline) -> None:
     [found] = find_entities([Bundle((text,))], pipeline, frozenset(SENSITIVE_TYPES))
     assert {form.text for form in found} == names

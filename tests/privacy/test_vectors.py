@@ -66,9 +66,7 @@ def sentences(encoder: Encoder) -> Content:
     return Content(texts, encoder.encode(texts))
 
 
-def test_through_the_export_filter_a_masked_name_is_in_no_vector(
-    export_of: ExportMaker, encoder: Encoder, sentences: Content
-) -> None:
+def test_a_masked_name_is_in_no_vector(export_of: ExportMaker, encoder: Encoder, sentences: Content) -> None:
     export = export_of("type-masking", device="a")
     (shown,) = export.release_summaries({"community-1": "Subjects: Harbours."}, {"community-1": sentences}).items
     masked = encoder.encode([*PLAIN[:3], NAMED.replace("Maria Lopez", "[PERSON]")])
@@ -76,18 +74,14 @@ def test_through_the_export_filter_a_masked_name_is_in_no_vector(
     assert not np.allclose(shown.vector, unit(sentences.vectors.mean(axis=0)), atol=2e-3)
 
 
-def test_of_too_few_sentences_the_vector_is_the_text_s(
-    export_of: ExportMaker, encoder: Encoder, sentences: Content
-) -> None:
+def test_of_few_sentences_it_is_the_text_s(export_of: ExportMaker, encoder: Encoder, sentences: Content) -> None:
     export = export_of("type-masking", device="a")
     few = Content(sentences.texts[: FEWEST - 1], sentences.vectors[: FEWEST - 1])
     (shown,) = export.release_summaries({"community-1": "Subjects: Harbours."}, {"community-1": few}).items
     assert np.allclose(shown.vector, encoder.encode(["Subjects: Harbours."])[0], atol=2e-3)
 
 
-def test_what_the_export_filter_keeps_back_counts_in_no_vector_of_passages(
-    export_of: ExportMaker, encoder: Encoder
-) -> None:
+def test_what_is_kept_back_counts_in_no_vector_of_passages(export_of: ExportMaker, encoder: Encoder) -> None:
     passages = content((PLAIN[0], "Maria Lopez.", NAMED, "Salt. " * 4_000, PLAIN[1]))
     passages = Content(passages.texts, encoder.encode(list(passages.texts)))
     masking = export_of("type-masking", device="a")

@@ -54,9 +54,7 @@ def reasoned(device: EdgeDevice) -> Answer:
     return device.engine_over("none").finish(ASKED, ())
 
 
-def test_evidence_comes_from_the_passages_that_the_controller_puts_first(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_evidence_is_of_passages_that_the_controller_puts_first(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fedrag_flwr.device.modes.PASSAGES", 2)
     with opened(root, retrieval__order="controller") as device:
         first = [one.passage_id for one in device.orders.choose(ASKED.text, 2)]

@@ -78,9 +78,7 @@ def test_the_order_of_the_passages_changes_no_score(pages: list[tuple[str, str]]
 
 
 @given(PAGES, TEXTS, st.integers(1, 4), st.floats(0.0, 3.0))
-def test_scores_are_those_of_the_definition(
-    pages: list[tuple[str, str]], question: str, seeds: int, weight: float
-) -> None:
+def test_scores_are_by_the_definition(pages: list[tuple[str, str]], question: str, seeds: int, weight: float) -> None:
     passages = corpus_of(pages)
     found = second_hop(passages, SecondHopSettings(seeds, weight, depth=4)).rank(question, 9)
     first = Bm25Retriever(passages).rank(question, 4)

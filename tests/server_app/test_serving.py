@@ -206,9 +206,7 @@ def test_devices_are_taken_in_as_they_come(files: Federation) -> None:
         assert home.delivered.all()["w1"].path == "remote"
 
 
-def test_a_silent_device_does_not_hold_up_the_others_questions(
-    files: Federation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_silent_device_holds_up_no_other_s_questions(files: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("server_app.serving._PATIENCE", 5.0)
     changed = files.with_changes(federation__round_timeout=240.0)
     put(changed, FOREIGN)

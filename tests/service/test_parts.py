@@ -156,9 +156,7 @@ def test_the_caller_that_was_silent_for_longest_is_forgotten_first() -> None:
 
 
 @pytest.mark.parametrize(("path", "status"), [("/v1/answers", 401), ("/static/page.js", 200)])
-def test_who_has_no_token_takes_neither_the_others_rate_nor_the_log(
-    path: str, status: int, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_who_has_no_token_takes_no_other_s_rate(path: str, status: int, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "fedrag_flwr")
     guard = Guard(
         PlainTextResponse("in"),
@@ -237,9 +235,7 @@ class Stuck(SourceSet):
         raise StoreFullError("the disk is full")
 
 
-def test_a_device_that_does_not_close_well_is_no_error_of_its_last_user(
-    files: Federation, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_device_that_fails_to_close_fails_no_user(files: Federation, caplog: pytest.LogCaptureFixture) -> None:
     root = files.root / "home" / "devices" / files.settings.data_key / "bridges"
     kept = OpenDevices(root, lambda _: files.device("bridges"), 2)
     with kept.device(files.settings) as device:

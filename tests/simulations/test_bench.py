@@ -245,9 +245,7 @@ def test_a_wrong_plan_is_refused_before_anything_is_loaded(data: Path, tmp_path:
         ),
     ],
 )
-def test_a_system_that_cannot_run_under_the_settings_is_refused(
-    system: str, changes: dict[str, Plain], told: str
-) -> None:
+def test_a_system_that_its_settings_do_not_fit_is_refused(system: str, changes: dict[str, Plain], told: str) -> None:
     with pytest.raises(SettingError, match=told):
         refuse_clashes(["plain", system], Settings.from_config(changes), changes)
 

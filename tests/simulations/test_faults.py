@@ -32,9 +32,7 @@ def _lost() -> str:
         (_lost, (0, 0, 1, "AssertionError at ?: answers were lost 1")),
     ],
 )
-def test_an_attempt_is_right_or_told_of_or_a_crash(
-    act: Callable[[], str | None], row: tuple[int, int, int, str]
-) -> None:
+def test_an_attempt_is_right_told_or_a_crash(act: Callable[[], str | None], row: tuple[int, int, int, str]) -> None:
     tally = Tally()
     tally.attempt(act)
     assert tuple(tally.row().values()) == (1, *row)

@@ -97,9 +97,7 @@ def test_data_that_are_needed_and_not_there_are_asked_for(tmp_path: Path) -> Non
             Bench("x", tmp_path, quick=True, root=root).data()
 
 
-def test_a_table_is_kept_and_printed_and_a_chart_is_the_same_each_time(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_is_kept_and_printed_a_chart_repeats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one = Bench("x", tmp_path, quick=True)
     frame = DataFrame({"system": ["a", "b"], "ACC": [1.5, 2.0], "n": [3, None]})
     one.table("table", frame, "Two systems")

@@ -34,9 +34,7 @@ def test_a_row_is_measured_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("old", [{"made_by": "another"}, {}], ids=["other code", "not told"])
-def test_rows_of_others_are_measured_anew_and_stay(
-    old: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_of_others_are_set_aside(old: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "rows.jsonl"
     kept = {**old, "key": "a", "row": {"value": 1.5}}
     path.write_text(json.dumps(kept) + "\n", encoding="utf-8")

@@ -117,9 +117,7 @@ def host(first: FirstRun, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield opened
 
 
-def test_a_device_refuses_spoilt_requests_in_words_that_quote_nothing(
-    samples: dict[str, Samples], host: OpenHost
-) -> None:
+def test_a_device_refuses_spoilt_requests_and_quotes_nothing(samples: dict[str, Samples], host: OpenHost) -> None:
     refused = 0
     for number, (kind, found) in enumerate(samples.items()):
         rng = np.random.default_rng([7, number])

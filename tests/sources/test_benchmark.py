@@ -83,9 +83,7 @@ def test_bad_files_are_named(tmp_path: Path) -> None:
         ({"paragraphs": 5}, "another type"),
     ],
 )
-def test_a_row_of_other_types_is_named_before_anything_is_asked(
-    tmp_path: Path, changes: dict[str, Any], match: str
-) -> None:
+def test_a_row_of_other_types_is_named_at_once(tmp_path: Path, changes: dict[str, Any], match: str) -> None:
     path = _file(tmp_path / "x.jsonl.gz", [_row(0), _row(1, **changes)])
     with pytest.raises(DocumentError, match=rf"x\.jsonl\.gz:2.*{match}"):
         read_multihop(path)
@@ -101,9 +99,7 @@ def benchmarks(draw: st.DrawFn) -> Benchmark:
 
 
 @given(benchmarks(), st.integers(1, 6), st.integers(0, 9), st.sampled_from([None, 0.0, 0.3, 1.0]))
-def test_a_partition_is_disjoint_even_complete_and_repeatable(
-    benchmark: Benchmark, devices: int, seed: int, share: float | None
-) -> None:
+def test_a_partition_is_even_and_repeatable(benchmark: Benchmark, devices: int, seed: int, share: float | None) -> None:
     partition = partition_documents(benchmark, devices, seed, share)
     held = {name: {document.id for document in documents} for name, documents in partition.documents.items()}
     sizes = [len(ids) for ids in held.values()]

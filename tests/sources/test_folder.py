@@ -105,9 +105,7 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize(("name", "raw", "where", "reason"), UNREADABLE)
-def test_failures_are_named_and_the_rest_is_read(
-    tmp_path: Path, name: str, raw: bytes, where: str, reason: str
-) -> None:
+def test_failures_are_named_the_rest_is_read(tmp_path: Path, name: str, raw: bytes, where: str, reason: str) -> None:
     _write(tmp_path, "ok.txt", b"A fine text.")
     _write(tmp_path, name, raw)
     reading = FolderSource(tmp_path, max_bytes=2_000).read()

@@ -97,9 +97,7 @@ def test_mapping_files_in_a_folder_are_sources(tmp_path: Path, texts: Path) -> N
     assert len(alone.read().documents) == len(CONDITIONS)
 
 
-def test_texts_beside_a_mapping_file_that_cannot_be_listed_fail_the_reading(
-    texts: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_that_cannot_be_listed_fail_the_reading(texts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Left out, they would count as removed."""
     make_ward(texts / "ward.db")
     notes = texts / "notes"
@@ -154,9 +152,7 @@ def test_a_named_source_that_may_not_be_looked_at_is_not_said_to_be_missing(
         sources.read()
 
 
-def test_a_graph_that_may_no_longer_be_looked_at_is_a_source_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_graph_that_may_not_be_looked_at_is_a_source_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (file := tmp_path / "ward.lbug").touch()
     store = LadybugStore(str(file))
     lock(tmp_path, monkeypatch)
@@ -355,9 +351,7 @@ def test_variables_of_a_url_that_is_named_directly_are_filled(tmp_path: Path, mo
     assert "export WARDS" in refused.stderr
 
 
-def test_a_schema_that_cannot_be_described_is_an_error_without_its_statement(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_schema_that_cannot_be_described_is_told_without_sql(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> NoReturn:
         raise OperationalError("SELECT hush", {}, sqlite3.OperationalError("hush"))
 

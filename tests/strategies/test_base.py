@@ -26,9 +26,7 @@ def _copy(first: FirstRun, factory: pytest.TempPathFactory, name: str) -> Federa
 
 
 @anew()
-def test_questions_asked_one_by_one_get_the_answers_of_a_whole_run(
-    first: FirstRun, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_questions_one_by_one_are_answered_alike(first: FirstRun, tmp_path_factory: pytest.TempPathFactory) -> None:
     files = _copy(first, tmp_path_factory, "one-by-one")
     questions = files.questions[:6]
     whole = make_strategy("memory-fusion", files.settings, questions, ServerTools(files.settings)).run(
@@ -49,9 +47,7 @@ def test_questions_asked_one_by_one_get_the_answers_of_a_whole_run(
     assert single.transport.waited > 0.0
 
 
-def test_who_was_silent_at_the_last_build_has_little_time_for_the_next(
-    first: FirstRun, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_who_was_silent_at_a_build_has_little_time(first: FirstRun, tmp_path_factory: pytest.TempPathFactory) -> None:
     files = _copy(first, tmp_path_factory, "late")
     strategy = make_strategy("no-rag", files.settings, [], ServerTools(files.settings))
 
@@ -109,9 +105,7 @@ def test_memory_at_home_knows_nothing_of_others(first: FirstRun, tmp_path_factor
     assert answers["local-memory"]["f7"].text != "2,144 metres"
 
 
-def test_the_centralised_reference_needs_each_device_to_allow_it(
-    first: FirstRun, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_the_centre_needs_each_device_s_consent(first: FirstRun, tmp_path_factory: pytest.TempPathFactory) -> None:
     files = _copy(first, tmp_path_factory, "centre")
     for changes in ({}, {"privacy__export": "none"}, {"privacy__share_documents": True}):
         refusing = files.with_changes(**changes)

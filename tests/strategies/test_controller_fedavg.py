@@ -256,9 +256,7 @@ def test_flowers_average_weighs_devices_by_their_examples(rows: list[tuple[int, 
 # --- on encrypted sums ------------------------------------------------------------------------------
 
 
-def test_encrypted_training_gives_the_open_one_s_weights_and_shows_none(
-    files: Federation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_encrypted_training_gives_the_open_one_s_weights(files: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(private_sums, "log", lambda level, text, *rest: said.append(text))
     trained(files, grid_of(files))

@@ -261,9 +261,7 @@ def test_bad_evidence_is_not_handed_on(case: str, built: Federation) -> None:
     assert not any(CANARY.encode() in data for data in finish)
 
 
-def test_evidence_beyond_a_message_stays_out_and_its_owner_is_named(
-    built: Federation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_evidence_beyond_a_message_names_its_owner(built: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
     def filled(batch: EvidenceBatch) -> EvidenceBatch:
         parts = [replace(one, units=tuple(replace(u, text="x" * 20_000) for u in one.units)) for one in batch.evidence]
         return replace(batch, evidence=tuple(parts))

@@ -122,9 +122,7 @@ def test_by_default_homes_route_by_themselves_where_a_strategy_can(built: Federa
 
 @pytest.mark.parametrize("own", ["plain", "download", "encrypted"])
 @pytest.mark.parametrize("mode", ["memory", "walk"])
-def test_a_device_that_hides_its_questions_names_nobody_who_could_know(
-    built: Federation, mode: AnswerMode, own: str
-) -> None:
+def test_a_device_that_hides_its_questions_names_nobody(built: Federation, mode: AnswerMode, own: str) -> None:
     """The server has texts under the ids of hyperedges: whose memory is near tells what a question is about."""
     names = ("harbours", "museums", "people", "rivers")
     with built.with_changes(memory__delta=1.0, exchange=own).device("bridges") as home:

@@ -88,9 +88,7 @@ def test_a_deleted_record_is_gone_from_every_cache_at_the_next_contact(built: Fe
     assert held == []
 
 
-def test_a_build_drops_a_deleted_record_s_summaries_also_where_nobody_may_look_up(
-    built: Federation, tmp_path: Path
-) -> None:
+def test_a_build_drops_a_deleted_record_s_summaries_also_without_look_up(built: Federation, tmp_path: Path) -> None:
     files = shared(built, tmp_path)
     run(files, HEIGHT)
     [document] = [path for path in (files.root / "data").rglob("*") if "mount-cairl" in path.name]
@@ -259,9 +257,7 @@ class Restless:
 
 
 @pytest.mark.timeout(120)
-def test_records_that_change_all_the_time_hold_nobody_up(
-    built: Federation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_restless_records_hold_nobody_up(built: Federation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     request = HitsRequest((AskedQuestion("q", HEIGHT.text),), records=2)
     with shared(built, tmp_path).device("rivers") as owner:
         restless = Restless(owner.summaries._source)
@@ -275,9 +271,7 @@ def test_records_that_change_all_the_time_hold_nobody_up(
             owner.summaries.answer(request)
 
 
-def test_the_first_question_does_not_wait_for_an_index(
-    built: Federation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_question_need_not_wait(built: Federation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with shared(built, tmp_path).device("rivers") as owner:
         searched: list[str] = []
         source = owner.summaries._source

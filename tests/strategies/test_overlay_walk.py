@@ -399,9 +399,7 @@ def test_a_sketch_of_other_topics_costs_what_others_told_nothing(fresh: Federati
     ],
     ids=["vector", "topic", "weight"],
 )
-def test_one_homes_bad_question_costs_the_others_nothing(
-    fresh: Federation, change: Callable[[OpenQuestion], OpenQuestion]
-) -> None:
+def test_a_home_s_bad_question_is_its_own(fresh: Federation, change: Callable[[OpenQuestion], OpenQuestion]) -> None:
     tamper = tampering(AnswerBatch, lambda batch: replace(batch, open=tuple(map(change, batch.open))), "museums")
     files = fresh.with_changes(strategy="topic-walk")
     bad = replace(FOREIGN, id="bad", home="museums")

@@ -37,9 +37,7 @@ def test_parts_hold_every_question_once_and_no_more_of_a_home_than_it_answers(sh
         assert parts == [tuple(questions)]
 
 
-def test_a_part_that_is_lost_costs_the_others_nothing(
-    first: FirstRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lost_part_costs_the_others_nothing(first: FirstRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("strategies.base._OF_ONE_HOME", 2)
     files = first.files.copy_to(tmp_path).with_changes(baselines="", strategy="no-rag")
     questions = [Question(f"q{number}", "Who designed Tarn Bridge?", "bridges") for number in range(5)]

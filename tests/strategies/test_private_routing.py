@@ -79,9 +79,7 @@ def told(answer: Answer) -> tuple[str, str, set[str]]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_private_routing_chooses_and_answers_as_in_the_open(
-    files: Federation, plain: SummaryRouting, mode: str
-) -> None:
+def test_private_routing_chooses_as_in_the_open(files: Federation, plain: SummaryRouting, mode: str) -> None:
     strategy, sent = run(files.with_changes(**MODES[mode]), *ASKED)
     assert strategy.outcome().traffic.missing == {}
     assert strategy.routes == plain.routes
@@ -94,9 +92,7 @@ def test_private_routing_chooses_and_answers_as_in_the_open(
     assert strategy.counts["scored"] == (len(ASKED) if mode == "encrypted" else 0)
 
 
-def test_where_more_summaries_come_than_can_be_scored_whole_devices_are(
-    files: Federation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_beyond_what_can_be_scored_devices_are_left_out(files: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
     encrypted = files.with_changes(**MODES["encrypted"])
     run(encrypted, FOREIGN)  # the server holds all summaries now
     tools = ServerTools(encrypted.settings)
@@ -111,9 +107,7 @@ def test_where_more_summaries_come_than_can_be_scored_whole_devices_are(
 
 
 @pytest.mark.parametrize("mode", ["float16", "encrypted"])  # in int8 vectors alone are handed out otherwise
-def test_the_server_sees_neither_questions_nor_evidence_nor_answers(
-    files: Federation, tmp_path: Path, mode: str
-) -> None:
+def test_the_server_sees_no_question_evidence_or_answer(files: Federation, tmp_path: Path, mode: str) -> None:
     settled: dict[str, Plain] = {"gate__threshold": -1.0, "inference__max_answer_tokens": 4, "graph__share": "vector"}
     private = files.copy_to(tmp_path).with_changes(**settled, **MODES[mode])
     nothing_shows(private, FOREIGN, "2,144", "Mount Cairl", "Tveit")

@@ -159,9 +159,7 @@ def test_a_device_s_exchange_keeps_its_summaries_from_whom_a_laxer_run_shows_the
 
 @pytest.mark.parametrize("exchange", ["plain", "encrypted"])
 @pytest.mark.parametrize("kind", [SummaryRouting, FedRag])
-def test_where_the_server_must_read_them_they_cannot_be_sealed(
-    files: Federation, kind: type[SummaryRouting], exchange: str
-) -> None:
+def test_what_the_server_must_read_is_not_sealed(files: Federation, kind: type[SummaryRouting], exchange: str) -> None:
     settings = files.with_changes(exchange=exchange, graph__share="sealed").settings
     with pytest.raises(SettingError, match=rf'graph.share: with exchange = "{exchange}" .*set exchange to "download"'):
         kind(settings, [FOREIGN], ServerTools(settings))

@@ -127,7 +127,7 @@ def test_the_enclave_answers_over_all_devices(files: Federation) -> None:
     assert strategy._enclave is None  # it ended with the run
 
 
-def test_the_server_sees_neither_questions_nor_evidence_nor_answers(files: Federation, tmp_path: Path) -> None:
+def test_the_server_sees_no_question_evidence_or_answer(files: Federation, tmp_path: Path) -> None:
     sealed_question = files.copy_to(tmp_path).with_changes(strategy="confidential-broadcast")
     nothing_shows(sealed_question, FOREIGN, "2,144", "Mount Cairl", "Tveit", "at the enclave")
 
@@ -181,9 +181,7 @@ def test_a_sealed_message_larger_than_a_question_never_reaches_the_enclave(files
 
 
 @pytest.mark.slow  # an enclave of its own, with its models
-def test_sealed_messages_that_fill_the_enclave_s_message_take_no_other_s_room(
-    files: Federation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sealed_messages_that_fill_one_take_no_other_s_room(files: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("strategies.sealed_relay._ROOM", 2**16)
     tamper = of_phase("query.retrieve_sealed", lambda sent: _large(sent) if sent.device == "people" else sent)
     strategy, _ = run(ConfidentialBroadcast, files, FOREIGN, tamper=tamper)
@@ -194,9 +192,7 @@ def test_sealed_messages_that_fill_the_enclave_s_message_take_no_other_s_room(
 
 
 @pytest.mark.slow  # an enclave of its own, with its models
-def test_many_questions_are_confided_in_parts_that_fit_into_messages(
-    files: Federation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_questions_are_confided_in_parts_that_fit(files: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("strategies.confidential_broadcast._AT_ONCE", 1)
     strategy, sent = run(ConfidentialBroadcast, files, FOREIGN, HOME)
     assert sum(b"query.enclave" in data for data in sent) == 4  # two messages and their replies

@@ -255,9 +255,7 @@ def test_a_sum_that_nobody_can_read_moves_nothing(fresh: Federation, tmp_path: P
 
 
 @pytest.mark.parametrize("sealed", [None, b"garbage"])
-def test_where_the_first_device_makes_no_key_for_the_others_the_next_one_does(
-    fresh: Federation, sealed: bytes | None
-) -> None:
+def test_where_the_first_device_makes_no_key_the_next_one_does(fresh: Federation, sealed: bytes | None) -> None:
     def useless(sent: SealedMessages) -> SealedMessages:
         messages = () if sealed is None else tuple(replace(one, sealed=sealed) for one in sent.messages)
         return replace(sent, messages=messages)

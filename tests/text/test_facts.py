@@ -94,9 +94,7 @@ def test_the_title_and_its_short_form_are_one_thing(pipeline: SpacyPipeline) -> 
         ("Photosynthesis", "In plants photosynthesis makes sugar from light.", "CONCEPT"),
     ],
 )
-def test_the_definition_tells_the_type_of_the_title(
-    pipeline: SpacyPipeline, title: str, text: str, expected: str
-) -> None:
+def test_a_definition_tells_its_title_s_type(pipeline: SpacyPipeline, title: str, text: str, expected: str) -> None:
     (passage,) = next(iter(pipeline.parse([Document("d", title, text, "")])))
     types = {fact.type for fact in passage.passage.facts if fact.anchor == normalise_anchor(title)}
     assert types == {expected}

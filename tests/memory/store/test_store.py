@@ -371,9 +371,7 @@ def test_an_import_replaces_and_retracts_foreign_memories_only(store: MemoryStor
 
 
 @pytest.mark.parametrize(("kind", "told"), [(MemoryStore, []), (FusedStore, ["f2"])])
-def test_what_others_withdraw_is_told_only_from_where_it_goes_on(
-    kind: type[MemoryStore], told: list[str], tmp_path: Path
-) -> None:
+def test_what_others_withdraw_is_told_from_there_on(kind: type[MemoryStore], told: list[str], tmp_path: Path) -> None:
     with kind.open(tmp_path / "others", IDENTITY) as store:
         store.import_delta(delta(memory("f1", origin="b"), memory("f2", origin="b")))
         version = store.import_delta(delta(retracted=("f2",), version=2)).version
