@@ -236,12 +236,3 @@ def test_a_lower_threshold_puts_units_in_several_edges(threshold: float, kept: l
     mask, counted = keep_memberships(ROWS, threshold)
     assert [np.flatnonzero(row).tolist() for row in mask] == kept
     assert counted == orphans
-
-
-def test_learnt_hyperedges_overlap_below_a_half_only() -> None:
-    group = cloud(200)
-    members = {
-        mu: sum(len(edge.members) for edge in learn([group], LearningSettings(threshold=mu), generator()).hyperedges)
-        for mu in (0.5, 0.1)
-    }
-    assert members[0.5] == 200 < members[0.1]

@@ -117,16 +117,6 @@ def test_equal_memories_tie_by_id_wherever_they_stand() -> None:
     assert len({match.score for match in found}) == 1
 
 
-def test_no_memories_match_nothing() -> None:
-    assert Matcher([], 0.5).top(unit_vector("x"), ["a"], 5) == []
-
-
-def test_nothing_shared_and_nothing_asked_score_zero() -> None:
-    item = replace(memory("m"), anchors=())
-    (match,) = Matcher([item], 0.5).top(np.zeros(8, dtype=np.float32), [], 3)
-    assert (match.score, match.similarity, match.cover) == (0.0, 0.0, 0.0)
-
-
 def test_a_long_question_vector_counts_as_its_direction() -> None:
     item = memory("m")
     (match,) = Matcher([item], 1.0).top(item.embedding * np.float32(7.0), [], 1)

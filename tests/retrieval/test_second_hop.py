@@ -104,11 +104,6 @@ def test_scores_are_by_the_definition(pages: list[tuple[str, str]], question: st
     assert all(later.score <= earlier.score + 1e-9 for earlier, later in pairwise(found))
 
 
-def test_one_passage_alone_has_the_highest_score(lighthouse: list[Passage]) -> None:
-    found = second_hop(lighthouse[:1]).rank(QUESTION, 3)
-    assert scores(found) == {"point": 1.0}
-
-
 @pytest.mark.parametrize("question", ["", "  ", "unheard words"])
 def test_where_the_first_stage_finds_nothing_there_is_no_second_hop(lighthouse: list[Passage], question: str) -> None:
     assert second_hop(lighthouse).rank(question, 3) == ()
@@ -116,12 +111,6 @@ def test_where_the_first_stage_finds_nothing_there_is_no_second_hop(lighthouse: 
 
 def test_without_passages_nothing_is_ranked() -> None:
     assert second_hop([]).rank(QUESTION, 3) == ()
-
-
-def test_without_titles_the_order_is_the_first_stages() -> None:
-    passages = corpus_of([("", "a b"), ("", "a c"), ("", "d")])
-    first, found = Bm25Retriever(passages).rank("a b", 3), second_hop(passages).rank("a b", 3)
-    assert list(scores(found)) == list(scores(first))
 
 
 def test_a_controller_takes_it_as_a_source(lighthouse: list[Passage]) -> None:

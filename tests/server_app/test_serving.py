@@ -17,7 +17,7 @@ from fedrag_flwr.records import OpenQuestion, Question, WaitingBatch
 from fedrag_flwr.settings import Plain
 from server_app.serving import serve
 from strategies import ServerTools
-from tests.strategies.federation import DEVICES, Federation, graphed
+from tests.strategies.federation import DEVICES, Federation, graphed, tampering
 from tests.strategies.waiting import put, serving
 
 FOREIGN = Question("w1", "How high is Mount Cairl?", "bridges")
@@ -135,14 +135,10 @@ def test_a_withdrawn_question_costs_no_other_its_answer(files: Federation) -> No
 def test_questions_in_another_s_name_are_refused(files: Federation) -> None:
     put(files, FOREIGN)
 
-    def lie(reply: Message) -> Message:
-        if wire.kind_of(reply.content) == "WaitingBatch":
-            batch = wire.decode(reply.content, WaitingBatch, run="1")
-            lies = tuple(Question(one.id, one.text, "rivers") for one in batch.questions)
-            reply.content = wire.encode(WaitingBatch(batch.device, lies), run="1")
-        return reply
+    def lie(batch: WaitingBatch) -> WaitingBatch:
+        return replace(batch, questions=tuple(replace(one, home="rivers") for one in batch.questions))
 
-    run, _ = serving(files, lie)
+    run, _ = serving(files, tampering(WaitingBatch, lie))
     run.run()
     assert "another device's name" in run.strategy.transport.traffic.missing["bridges"]
     with files.device("bridges") as home:
@@ -152,22 +148,17 @@ def test_questions_in_another_s_name_are_refused(files: Federation) -> None:
 def test_who_offers_another_s_question_is_named_and_costs_it_nothing(files: Federation) -> None:
     """Owners see the ids of questions that they help with; `bridges` is heard before `rivers`."""
     asked = [Question(name, NOBODY.text, "rivers") for name in ("w5", "w6")]
-    changed = files
     lies: list[Question] = []
 
-    def lie(reply: Message) -> Message:
-        if wire.kind_of(reply.content) == "WaitingBatch":
-            batch = wire.decode(reply.content, WaitingBatch, run="1")
-            if batch.device == "bridges":
-                reply.content = wire.encode(replace(batch, questions=(*batch.questions, *lies)), run="1")
-        return reply
+    def lie(batch: WaitingBatch) -> WaitingBatch:
+        return replace(batch, questions=(*batch.questions, *lies))
 
-    run, _ = serving(changed, lie)
+    run, _ = serving(files, tampering(WaitingBatch, lie, "bridges"))
     assert run._refreshed()
-    put(changed, asked[0])
+    put(files, asked[0])
     assert [(one.id, one.home) for one in run._waiting()] == [("w5", "rivers")]
-    put(changed, FOREIGN)
-    put(changed, asked[1])
+    put(files, FOREIGN)
+    put(files, asked[1])
     lies.append(Question("w5", "", "bridges"))
     found = {(one.id, one.home) for one in run._waiting()}
     assert found == {("w1", "bridges"), ("w5", "rivers"), ("w6", "rivers")}

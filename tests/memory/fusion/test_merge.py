@@ -139,18 +139,6 @@ def test_far_ones_whose_middle_falls_out_come_apart(field: str, other: str) -> N
     assert {one.id for one in merge([between, *asked[1:]], RULES, words).items} == {one.id for one in asked}
 
 
-@pytest.mark.parametrize("length", [0.991, 1.0, 1.009])
-def test_the_length_of_a_vector_moves_no_bound(length: float) -> None:
-    vector = unit_vector("rang")
-    first, near, far = (
-        replace(item(number, "a", question), embedding=np.float32(length) * turned(vector, cosine))
-        for number, question, cosine in ((1, "Who rang?", 1.0), (2, "Who rang it?", 0.955), (3, "Who sang?", 0.94))
-    )
-    assert fused([first, near, far], FusionRules(quota=1)).items == (first, far)
-    [one] = fused([first, replace(first, id="b1", origin="b")], FusionRules(near=1.0)).items
-    assert owners(one) == {"a", "b"}
-
-
 @pytest.mark.parametrize(
     ("count", "name", "counted"),
     [(16, "d{:02}", 16), (17, "d{:02}", 17), (40, "d{:02}", 40), (300, "device-{:03}", 240), (40, "d{:063}", 32)],

@@ -348,18 +348,6 @@ def test_imported_memories_keep_their_origin_and_hyperedges(store: MemoryStore) 
     assert [item.id for item in store.items()] == ["f1"]
 
 
-def test_importing_twice_changes_nothing(store: MemoryStore) -> None:
-    given = delta(
-        memory("f1", origin="b"), memory("f2", origin="c"), memory("f2", origin="c", edition=1), retracted=("f1", "f9")
-    )
-    first = store.import_delta(given)
-    before = snapshot(store)
-    second = store.import_delta(given)
-    assert (first.accepted, first.version) == (second.accepted, second.version) == (2, 1)
-    assert snapshot(store) == before
-    assert store.item("f2").question.endswith("edition 1?")
-
-
 def test_an_import_replaces_and_retracts_foreign_memories_only(store: MemoryStore) -> None:
     store.apply(two_documents())
     store.import_delta(delta(memory("f1", origin="b"), memory("f2", origin="b")))
@@ -485,14 +473,6 @@ def test_opaque_ids_hide_and_resolve(tmp_path: Path) -> None:
     with open_store(tmp_path / "one") as store:
         assert store.opaque("hyperedge", ["h2", "h1"]) == hidden
         assert store.version == 0
-
-
-def test_meta_lasts(tmp_path: Path) -> None:
-    with open_store(tmp_path / "device") as store:
-        store.set_meta("k", "1")
-        store.set_meta("k", "2")
-    with open_store(tmp_path / "device") as store:
-        assert (store.meta("k"), store.meta("other")) == ("2", None)
 
 
 def test_only_this_user_can_read_it(tmp_path: Path) -> None:
