@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from fedrag_flwr.caching import Tier
 from fedrag_flwr.cli import app
-from fedrag_flwr.cli.console import err, out, plain, settings_from, toml_value
+from fedrag_flwr.cli.console import PATH_SETTINGS, err, out, plain, settings_from, toml_value
 from fedrag_flwr.cli.flower import Flower, app_directory
 from fedrag_flwr.cli.memory import device_at, open_device
 from fedrag_flwr.device.edge import NAMES
@@ -33,7 +33,7 @@ from fedrag_flwr.overlay.peer import NOTES
 from fedrag_flwr.overlay.walk_records import WalkNotes
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.records import Answer, AnswerBatch, Question, because
-from fedrag_flwr.settings import Plain
+from fedrag_flwr.settings import Plain, Settings
 from tests.sources.files import lock
 
 CHANGES = ("models.generator=smollm2-135m", "memory.tokens-per-kilotoken=0", "memory.delta=0.8")
@@ -566,3 +566,7 @@ def test_cache_stats_name_owner_tier_and_sizes(home: Path) -> None:
     assert set(own) == {("demo (server)", "answers"), ("demo/worlds", "summaries")}
     assert all((one["entries"], one["hits"], one["limit"]) == (1, 1, 2**20) for one in own.values())
     assert "100 %" in run("cache", "stats").stdout
+
+
+def test_what_is_taken_for_a_path_is_a_setting() -> None:
+    assert Settings().flat().keys() >= PATH_SETTINGS  # one that was renamed would be resolved no more

@@ -11,10 +11,10 @@ from fedrag_flwr.records import Question
 from tests.device.test_building import Watched
 
 TEXTS = {
-    "lee.md": "# Ann Lee\n\nAnn Lee was born in 1900. Ann Lee signed the treaty of Foo in 1920. Ann Lee drew the Grey Tower "
-    "in 1931.\n",
-    "cup.md": "# Foo Cup\n\nThe Foo Cup was won by Ann Lee in 1912. The Foo Cup final was played in Linwick in 1912. The "
-    "Foo Cup drew 500 people in 1912.\n",
+    "lee.md": "# Ann Lee\n\nAnn Lee was born in 1900. Ann Lee signed the treaty of Foo in 1920. Ann Lee drew the "
+    "Grey Tower in 1931.\n",
+    "cup.md": "# Foo Cup\n\nThe Foo Cup was won by Ann Lee in 1912. The Foo Cup final was played in Linwick in 1912. "
+    "The Foo Cup drew 500 people in 1912.\n",
     "warfarin.md": "# Warfarin\n\nWarfarin was started on 3 May 2019.\n",
     "jones.md": "# Mr Jones\n\nThe mother of Mr Jones had breast cancer in 1990.\n",
     "smith.md": "# Mr Smith\n\nMr Smith had measles in 1995. Mr Smith was admitted on 4 June 2020.\n",

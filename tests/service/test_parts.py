@@ -35,8 +35,8 @@ from fedrag_flwr.service.protocol import MESSAGE_TYPES, frame, socket_of, unfram
 from fedrag_flwr.service.queues import DeadlineError, RequestQueue
 from fedrag_flwr.service.resident import Resident
 from fedrag_flwr.settings import Plain, Settings
-from fedrag_flwr.sources.open_source import SourceSet
 from fedrag_flwr.wire_bytes import to_bytes
+from tests.device.test_edge import Stuck
 from tests.strategies.federation import Federation
 
 # --- what a Flower process loads --------------------------------------------------------------------------
@@ -225,14 +225,6 @@ def test_a_device_in_use_is_never_closed_and_idle_ones_go_in_order(files: Federa
     kept.close()
     assert len(opened) == 4
     assert all(map(closed, opened))
-
-
-class Stuck(SourceSet):
-    """Sources that cannot be closed."""
-
-    def close(self) -> None:
-        """Say that the disk is full."""
-        raise StoreFullError("the disk is full")
 
 
 def test_a_device_that_fails_to_close_fails_no_user(files: Federation, caplog: pytest.LogCaptureFixture) -> None:
