@@ -9,6 +9,7 @@ import resource
 import secrets
 import signal
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,10 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.caching import AssociationGraph, CacheKeys, Tier, find_tiers
 from fedrag_flwr.caching.association import MOST_HOLDERS
+from fedrag_flwr.caching.fusion import FusionCaches
 from fedrag_flwr.errors import StoreFullError
+from fedrag_flwr.records import Answer
+from fedrag_flwr.settings import CachingSettings
 
 MIB = 2**20
 OLD, NEW = {"ward": "1", "lab": "1"}, {"ward": "2", "lab": "1"}
@@ -268,3 +272,24 @@ def test_neighbours_grow_with_hops_and_never_hold_the_record(records: dict[str, 
         assert two[: len(one)] == one
         assert record not in two
         assert len(set(two)) == len(two)
+
+
+VERSIONS = {"ward": "1"}
+OLDER = b'{"older": "form"}'
+ASKED = "Who rang the bell?"
+ADA = Answer("q", "Ada", "remote", 0.5)
+
+
+@pytest.fixture
+def caches(tmp_path: Path) -> Iterator[FusionCaches]:
+    opened = FusionCaches(tmp_path, CachingSettings().bytes)
+    yield opened
+    opened.close()
+
+
+def test_an_answer_of_an_older_form_counts_as_absent(caches: FusionCaches) -> None:
+    caches.answers.put(caches.key(ASKED), OLDER, VERSIONS)
+    assert caches.answer(ASKED, VERSIONS) is None
+    caches.keep_answer(ASKED, ADA, VERSIONS)
+    assert caches.answer(ASKED, VERSIONS) == ADA
+    assert caches.answer(ASKED, VERSIONS) == ADA

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import cast
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from playwright.sync_api import sync_playwright
 
 from fedrag_flwr.evaluation import (
     AnswerRow,
@@ -200,3 +202,35 @@ def test_a_large_run_stays_under_a_megabyte(tmp_path: Path) -> None:
 def test_the_frontier_holds_who_is_not_beaten() -> None:
     assert frontier({"fast": (0.1, 50.0), "good": (2.0, 70.0), "beaten": (2.5, 60.0)}) == {"fast", "good"}
     assert frontier({}) == set()
+
+
+CHROMIUM = shutil.which("chromium")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the report is not opened")
+def test_answers_open_and_are_filtered_and_no_other_host_is_asked(tmp_path: Path) -> None:
+    run = make_run(30)
+    folder = write_results(tmp_path, "run", run.manifest, run.systems, run.answers, run.gold, run.builds)
+    address = (folder / "report.html").as_uri()
+    said: list[str] = []
+    asked: list[str] = []
+    with sync_playwright() as browsers:
+        browser = browsers.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(address)
+        first = page.locator(".question").first
+        assert not first.locator(".answer").first.is_visible()
+        first.locator("summary").first.click()
+        assert first.locator(".answer").first.is_visible()
+        assert page.locator("#count").inner_text() == "30 of 30 questions"
+        page.locator("#search").fill(run.gold[0].text)
+        assert 1 <= page.locator(".question:visible").count() < 30
+        page.locator("#search").fill("")
+        page.locator("#outcome").select_option("none")
+        assert page.locator(".question:visible").count() == page.locator('[data-outcome="none"]').count() < 30
+        browser.close()
+    assert said == []
+    assert asked == [address]

@@ -1,7 +1,8 @@
-"""The frame of benchmarks: options, names, resumption, and that every paper's benchmarks are there."""
+"""The frame of benchmarks: options, names, rows that are kept, and that every paper's benchmarks are there."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ from typer.testing import CliRunner
 
 from fedrag_flwr.cli import app
 from fedrag_flwr.errors import SettingError, SourceError
+from fedrag_flwr.evaluation.manifest import code_digest
 from simulations.bench.frame import ALL, BENCHMARKS, FITS, PAPERS, Bench, known, run_one
+from simulations.reporting.kept_rows import KeptRows, Row, RowFile, this_code
 
 RUN = CliRunner()
 
@@ -112,3 +115,45 @@ def test_a_table_is_kept_and_printed_a_chart_repeats(tmp_path: Path, capsys: pyt
         charts.append((tmp_path / "chart.svg").read_bytes())
     assert charts[0] == charts[1]
     assert b"</svg>" in charts[0]
+
+
+def tear(path: Path) -> None:
+    """Leave a file as a process does that is killed while it writes."""
+    with path.open("a", encoding="utf-8") as out:
+        out.write('{"made_by": "')
+
+
+def test_a_row_is_measured_once(tmp_path: Path) -> None:
+    calls: list[str] = []
+
+    def measure() -> Row:
+        calls.append("now")
+        return {"value": 1.5}
+
+    first = KeptRows(tmp_path / "rows.jsonl", "me").row("a", measure)
+    tear(tmp_path / "rows.jsonl")
+    again = KeptRows(tmp_path / "rows.jsonl", "me")
+    assert again.row("a", measure) == first
+    again.row("b", lambda: first)
+    assert KeptRows(tmp_path / "rows.jsonl", "me").row("b", measure) == first
+    assert calls == ["now"]
+
+
+@pytest.mark.parametrize("old", [{"made_by": "another"}, {}], ids=["other code", "not told"])
+def test_rows_of_others_are_set_aside(old: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "rows.jsonl"
+    kept = {**old, "key": "a", "row": {"value": 1.5}}
+    path.write_text(json.dumps(kept) + "\n", encoding="utf-8")
+    mine = KeptRows(path, "me")
+    assert "rows.jsonl: 1 rows of other code, models or settings are set aside" in capsys.readouterr().out
+    assert mine.row("a", lambda: {"value": 2.5}) == {"value": 2.5}
+    assert KeptRows(path, "me").row("a", dict) == {"value": 2.5}
+    assert json.loads(path.read_text(encoding="utf-8").splitlines()[0]) == kept
+
+
+def test_rows_name_the_code_and_what_it_used(tmp_path: Path) -> None:
+    assert this_code("model@1", "seed=7") == f"{code_digest()} model@1 seed=7"
+    kept = RowFile(tmp_path / "new" / "rows.jsonl", this_code("model@1"))
+    kept.add({"id": "a"}, {"id": "b"})
+    assert kept.rows() == [{"id": "a"}, {"id": "b"}]
+    assert RowFile(kept.path, this_code("model@2")).rows() == []
