@@ -1,4 +1,4 @@
-"""FD-RAG eq. 16 over whole groups: exact ratios, sampled frequencies, memory and budget, and what surrogates look like."""
+"""FD-RAG eq. 16 over whole groups: exact ratios, sampled frequencies, memory and budget, and surrogates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a device withdraws goes everywhere: its last document, before a build that fails, after a backup was put back."""
+"""What a device withdraws goes everywhere: its last document, before a failed build, after a restored backup."""
 
 from __future__ import annotations
 
