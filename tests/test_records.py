@@ -28,18 +28,18 @@ PUBLIC = (
     "TopicUpdate TopicWeight WaitingBatch WaitingRequest WalkReply WalkRequest Want"
 )
 AT_HOME = {
-    "ChosenPassage",
-    "ChosenPath",
-    "Citation",
-    "PathStep",
-    "Document",
-    "EvidenceTuple",
-    "Fact",
-    "Sentence",
-    "Passage",
-    "Hyperedge",
-    "Match",
-    "Bound",
+    *(
+        "ChosenPassage",
+        "ChosenPath",
+        "Citation",
+        "PathStep",
+        "Document",
+        "EvidenceTuple",
+        "Fact",
+        "Sentence",
+        "Passage",
+    ),
+    *("Hyperedge", "Match", "Bound"),
 }
 
 

@@ -38,10 +38,6 @@ def test_the_published_defaults_are_the_programs() -> None:
     assert {key: type(value) for key, value in published().items()} == {k: type(v) for k, v in ours.items()}
 
 
-def test_the_published_defaults_are_valid() -> None:
-    assert Settings.from_config(published()) == Settings()
-
-
 def test_every_published_key_has_a_comment() -> None:
     text = PYPROJECT.read_text(encoding="utf-8")
     section = text[text.index("[tool.flwr.app.config]") : text.index("[tool.ruff]")]
@@ -89,18 +85,12 @@ WRONG: list[tuple[str, Plain, str]] = [
     ("hypergraph.grouping", "dealt", "'learned', 'k-means' or 'random'"),
     ("fedrag.without", "owners, others", "memories, owners, summaries, reading, cache"),
     ("inference.abstain-below", 1.2, "less than or equal to 1"),
-    ("inference.passages", 0, "greater than or equal to 1"),
     ("graph.written-by", "hand", "'rules' or 'model'"),
-    ("inference.ask-below", -0.1, "greater than or equal to 0"),
-    ("memory.told", 1.2, "less than or equal to 1"),
-    ("graph.community-most", 0, "greater than or equal to 1"),
     ("privacy.export", "plain", "'none', 'type-masking' or 'ldp'"),
     ("privacy.epsilon", 0, "greater than 0"),
     ("privacy.group-size", 1, "greater than or equal to 2"),
     ("federation.quorum", 1.1, "less than or equal to 1"),
     ("federation.round-timeout", 0, "greater than 0"),
-    ("federation.devices", 0, "greater than or equal to 1"),
-    ("data.limit", -1, "greater than or equal to 0"),
     ("seed", -1, "greater than or equal to 0"),
     ("seed", "7", "valid integer"),
     ("memory", 3, "not allowed"),
