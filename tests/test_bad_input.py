@@ -1,7 +1,5 @@
 """Each bad input gives a clear error of our own, which says what, where and what to do."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

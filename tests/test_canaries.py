@@ -1,7 +1,5 @@
 """What is private in a device's documents appears in nothing that leaves it: messages, logs, errors, results."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import os

@@ -1,7 +1,5 @@
 """The words that all rooms share: their names are pinned, they are frozen, and what travels is bounded."""
 
-from __future__ import annotations
-
 import dataclasses
 import pickle
 from typing import Annotated, Any, get_args, get_origin, get_type_hints

@@ -1,7 +1,5 @@
 """Settings: the app's defaults are the program's, and a wrong value names the key, the value and what is allowed."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

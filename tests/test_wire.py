@@ -1,7 +1,5 @@
 """The wire: what travels arrives as it was, and bounds hold on both sides."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints

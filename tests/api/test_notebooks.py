@@ -1,7 +1,5 @@
 """The example notebooks run from the first cell to the last."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import nbformat

@@ -1,7 +1,5 @@
 """Baselines over the tests' made-up documents, all on one device, with a model that counts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

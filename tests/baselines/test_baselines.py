@@ -1,7 +1,5 @@
 """Every baseline over the same documents: the right evidence within the budget, every call counted, the same again."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations

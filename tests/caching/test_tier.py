@@ -1,7 +1,5 @@
 """Tiers on disk: versions, limits, several processes, torn files, and deletion that leaves nothing behind."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import pickle

@@ -1,7 +1,5 @@
 """What `fedrag ask` shows people: words, and the passage that bears the answer; numbers where they are asked for."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Sequence

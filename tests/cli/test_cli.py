@@ -1,7 +1,5 @@
 """The command line: what a person and a program see, and that every error shows its fix and exits with 1."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

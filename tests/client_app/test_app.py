@@ -1,7 +1,5 @@
 """The ClientApp: which device a node is, and what leaves of it when something goes wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

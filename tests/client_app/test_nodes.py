@@ -1,7 +1,5 @@
 """What a node's config decides: which device it is, and which questions it trains the controller on."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The server does not decide a device's privacy: what a device's own settings say, holds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Answers that `fedrag` gives again: for the same words alone, and never beyond the life of what they rest on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 

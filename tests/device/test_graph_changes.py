@@ -1,7 +1,5 @@
 """A graph that changes: a commit between the reads of it, and settings that say otherwise what of it leaves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import chain, cycle, repeat
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A message that comes twice is handled once, and one that is older than what was handled is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

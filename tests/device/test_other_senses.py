@@ -1,7 +1,5 @@
 """A question is not answered with the memory of its opposite, of a relative, or of another year."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

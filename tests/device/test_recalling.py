@@ -1,7 +1,5 @@
 """What was shared before a name was known to be private is withdrawn, or replaced by its masked form."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Waiting questions are offered each by itself: one that may not leave costs no other its turn."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

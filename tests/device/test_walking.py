@@ -1,7 +1,5 @@
 """What a device gives to questions that walk does not tell what it has masked, and what it learns of a verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

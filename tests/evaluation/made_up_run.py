@@ -1,7 +1,5 @@
 """A made-up run of three systems over five devices, shaped like real ones."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Bootstrap intervals: parity with SciPy, coverage, and what must not be asked."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

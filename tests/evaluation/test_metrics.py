@@ -1,7 +1,5 @@
 """EM, F1, ranking measures and risk-coverage curves, against other implementations and their definitions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The report page: complete, self-contained, small, and deaf to hostile text."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from dataclasses import replace

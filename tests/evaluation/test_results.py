@@ -1,7 +1,5 @@
 """Result files: round trip, refusal of what is not a summary, and no half-written file."""
 
-from __future__ import annotations
-
 import errno
 import json
 import math

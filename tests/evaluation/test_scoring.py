@@ -1,7 +1,5 @@
 """What counts as right, and how questions are averaged."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

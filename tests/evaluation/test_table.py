@@ -1,7 +1,5 @@
 """Terminal tables: every system, the best marked, no markup taken from names; and how numbers read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

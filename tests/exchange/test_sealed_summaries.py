@@ -1,7 +1,5 @@
 """Sealed summaries between three members: each reads the others', and what a server or a member may try is refused."""
 
-from __future__ import annotations
-
 import hashlib
 import tracemalloc
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The answer path that a passage was chosen for, and how it is drawn."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 

@@ -1,7 +1,5 @@
 """Key spaces over evidence tuples: the papers' equations on small cases, and what must hold for any tuples."""
 
-from __future__ import annotations
-
 import math
 
 import networkx  # type: ignore[import-untyped, unused-ignore]

@@ -1,7 +1,5 @@
 """The gate: each signal on its own, the choice among candidates, and what is fitted."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Entities: surface forms become one, homonyms stay two, amounts join nothing; and which sentence states a relation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Routing: the nearest summaries, the owners that they speak for, grouping beside the exact search, routing at home."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

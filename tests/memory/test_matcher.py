@@ -1,7 +1,5 @@
 """Matching is the exact arg max of FD-RAG eq. 11 to 13."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

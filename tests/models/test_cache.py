@@ -1,7 +1,5 @@
 """The generation cache: what it keeps, what it forgets, and what it survives."""
 
-from __future__ import annotations
-
 import multiprocessing
 import stat
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Which generator `auto` means: a table of what was found, and real trials with a small model for others."""
 
-from __future__ import annotations
-
 import json
 import math
 import sys

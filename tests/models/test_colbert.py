@@ -3,8 +3,6 @@
 The checkpoint is a real one in ColBERT's own file format, with a tiny BERT of random weights.
 """
 
-from __future__ import annotations
-
 import json
 import string
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Model files: every source, resumption, wrong content, full disks and many processes."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sys

@@ -1,7 +1,5 @@
 """The generator on a real small model: same prompt, same text; grammars, scores, limits and costs."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

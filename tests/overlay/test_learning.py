@@ -1,7 +1,5 @@
 """Topics learnt from sums: as good as over pooled documents, and never anybody's single one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

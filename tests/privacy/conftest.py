@@ -1,7 +1,5 @@
 """Real models and a small public partition, loaded once."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

@@ -1,7 +1,5 @@
 """Encrypted scores and sums: as good as plain ones, refused where they are forged, and silent about keys."""
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

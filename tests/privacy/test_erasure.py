@@ -1,7 +1,5 @@
 """Query-focused erasure and model summaries: what stays, what goes, and that nothing masked comes back."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest

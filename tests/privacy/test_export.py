@@ -1,7 +1,5 @@
 """The export filter: nothing own leaves as it is, replacements are consistent, and everything is counted."""
 
-from __future__ import annotations
-
 import random
 import socket
 import string

@@ -1,7 +1,5 @@
 """Structured identifiers are found, and ordinary numbers are left alone."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """A name that was found once is found everywhere: in other memories, in later rounds, and in no word that it is not."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the ledger says was spent, where memo or ledger is deleted, put back from a backup or cut short by a kill."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

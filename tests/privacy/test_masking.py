@@ -1,7 +1,5 @@
 """Type masking over real parses and by the token classifier: what goes, what stays, and consistency within a bundle."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

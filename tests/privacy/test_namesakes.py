@@ -1,7 +1,5 @@
 """Whom a text does not name pays nothing for it, and nobody whom it names is shown for that."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Opening the export filter as settings ask: the partition fits, surrogates and spent budgets outlast store and run."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The outgoing ledger: every release is counted once, by hour, run and kind, and survives the device."""
 
-from __future__ import annotations
-
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,7 +1,5 @@
 """FD-RAG eq. 16 over whole groups: exact ratios, sampled frequencies, memory and budget, and surrogates."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import math

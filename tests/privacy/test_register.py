@@ -1,7 +1,5 @@
 """What one sentence of a device shows to be private is masked in every other text of it."""
 
-from __future__ import annotations
-
 import pytest
 
 from fedrag_flwr.privacy import Bundle, TypeMasking

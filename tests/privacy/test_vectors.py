@@ -1,7 +1,5 @@
 """The vector of several sentences is of what the operators leave of them, and of too few there is none."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is kept on disk of passages: written where it has changed, in no question's way, and gone with its document."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The Cognizer's evidence in the controller's order, and which weights a device takes for it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """The second hop over titles: what it scores, and what must not change it."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """BM25: parity with two libraries and the textbook, and what has no word."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

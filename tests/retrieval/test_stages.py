@@ -1,7 +1,5 @@
 """Dense retrieval, late interaction and rank fusion over the demo corpus with the real encoder."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Walks over vertices and passages, and coverage, on a two-hop question with the real encoder."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A whole federation on the in-process grid, with real encoder, spaCy and SmolLM2."""
 
-from __future__ import annotations
-
 import json
 import logging
 import shutil

@@ -1,7 +1,5 @@
 """Questions that people put at their device wait there, are taken up by a run that serves, and come home answered."""
 
-from __future__ import annotations
-
 import sqlite3
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The views over HTTP, the page's files, and who is kept away."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The parts of a service by themselves: queues, rates, turns, devices kept open, frames, configs, log lines."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import subprocess

@@ -1,7 +1,5 @@
 """A service as people, a Flower process and monitoring meet it."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import select

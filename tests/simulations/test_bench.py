@@ -1,7 +1,5 @@
 """The benchmark of systems over devices: one protocol for all, rows that survive a kill, tables of what was found."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

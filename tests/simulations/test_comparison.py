@@ -1,7 +1,5 @@
 """Runs side by side: what is not the same is neither paired nor shown as one, and a run alone keeps all it holds."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The benchmark of faults: an attempt ends in one of three ways, and a crash fails the benchmark."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

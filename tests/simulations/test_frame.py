@@ -1,7 +1,5 @@
 """The frame of benchmarks: options, names, rows that are kept, and that every paper's benchmarks are there."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

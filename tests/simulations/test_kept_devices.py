@@ -1,7 +1,5 @@
 """Devices of a benchmark stay open between messages: what one message found is there for the next."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """The benchmarks of retrieval: what their measures count, growing corpora, and federated training of the reranker."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The benchmark of sources: three forms state the same facts, and each question is answered by one record."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 from pathlib import Path

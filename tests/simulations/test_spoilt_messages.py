@@ -1,7 +1,5 @@
 """Spoilt messages at a device and at the server: only errors of our own, which quote nothing of what was sent."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 

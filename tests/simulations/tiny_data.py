@@ -1,7 +1,5 @@
 """A tiny multi-hop file over the tests' made-up documents."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Benchmark files are read whole and dealt to devices disjointly, evenly and repeatably."""
 
-from __future__ import annotations
-
 import gzip
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """A file that is broken, or breaks what reads it, costs itself alone, and every file of a folder is accounted for."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import zipfile

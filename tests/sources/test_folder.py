@@ -1,7 +1,5 @@
 """A folder's files become documents; what cannot be read is named and does not stop the rest."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files as people have them become text: each cell behind its column's head, each value in the form in which it is."""
 
-from __future__ import annotations
-
 import json
 from datetime import datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Mapping files: read strictly, proposed from a schema, filled from the environment, and written back alike."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Mapping
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """A device with several sources: all feed its memory, and what is wrong with one is said."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sqlite3

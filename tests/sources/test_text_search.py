@@ -1,7 +1,5 @@
 """Text search: both pools count, words weigh less where the vectors are sure, and the index follows the files."""
 
-from __future__ import annotations
-
 import os
 import time
 from dataclasses import dataclass, replace

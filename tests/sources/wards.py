@@ -1,7 +1,5 @@
 """The same little ward in every kind of database, with cells that try to be more than text."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Callable, Sequence

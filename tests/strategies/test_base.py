@@ -1,7 +1,5 @@
 """A strategy's phases: devices prepared once, asked as often as one likes."""
 
-from __future__ import annotations
-
 import itertools
 import time
 

@@ -1,7 +1,5 @@
 """The controller trained by federated averaging: as good as on pooled examples, and no question leaves."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Devices that fail, lag, lie or send nonsense: the run goes on, and says who was missing and why."""
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Callable, Iterable

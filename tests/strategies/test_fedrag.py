@@ -1,7 +1,5 @@
 """Our own strategy over five tiny devices: memory first, then whom home itself names, and home answers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Hybrid fusion over five tiny devices: who is asked, what travels, what caches keep and forget, and liars."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

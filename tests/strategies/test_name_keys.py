@@ -1,7 +1,5 @@
 """A name belongs to the device that took part under it first: who takes it meanwhile is refused by its key."""
 
-from __future__ import annotations
-
 import errno
 import shutil
 from collections.abc import Mapping

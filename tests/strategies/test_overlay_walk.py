@@ -1,7 +1,5 @@
 """Walks over five tiny devices: who is asked, who answers, what is learnt, and what faults cost."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

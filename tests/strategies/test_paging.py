@@ -1,7 +1,5 @@
 """Deltas in pages over the grid: nothing is lost, what is cut goes on, and who never ends is named."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Questions in parts: all of them, in order, and of no home or message more than fits."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import chain
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Private routing over five tiny devices: the same choices and answers as in the open, and nothing for the server."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Sealed summaries over five tiny devices: the choices of the open run, and nothing for the server to read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """RAGRoute and C-FedRAG over five tiny devices: who is asked, who sees what, and what liars achieve."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

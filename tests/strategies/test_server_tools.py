@@ -1,7 +1,5 @@
 """The server's tools: what they opened is closed with them, and opened anew when it is asked for."""
 
-from __future__ import annotations
-
 import sys
 from functools import cached_property
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Summary routing over five tiny devices: who is asked, who answers, what travels, and what a liar achieves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

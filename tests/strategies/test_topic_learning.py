@@ -1,7 +1,5 @@
 """Topics learnt over encrypted sums: the same as over all documents, while nobody sees one device's part."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Messages that get lost on their way are sent again; devices that flood are left out."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable
 

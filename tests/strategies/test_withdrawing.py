@@ -1,7 +1,5 @@
 """What a device withdraws goes everywhere: its last document, before a failed build, after a restored backup."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

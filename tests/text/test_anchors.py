@@ -1,7 +1,5 @@
 """Anchors of texts and questions, and numbers however they are written: equal for equal things, and stable."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Evidence tuples by a model: what is kept of its lines, with which confidences, and what a real one gives."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

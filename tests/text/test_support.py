@@ -1,7 +1,5 @@
 """What evidence holds of an answer, and the answers that a question lists itself."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

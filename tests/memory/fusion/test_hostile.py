@@ -1,7 +1,5 @@
 """What one device shares moves neither what others share nor what the shared memory makes of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace

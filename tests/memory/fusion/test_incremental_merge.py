@@ -1,7 +1,5 @@
 """Fusing only what a change touches gives what fusing everything gives."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What several devices say alike becomes one memory with all its owners; what one device floods is cut."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

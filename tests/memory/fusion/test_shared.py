@@ -1,7 +1,5 @@
 """The shared memory of all devices' memories: merged, taken apart, heard of by every device, put back from a backup."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace

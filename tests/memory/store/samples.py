@@ -1,7 +1,5 @@
 """Small documents, memories and whole changes for the store's tests, and what a store holds as plain values."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path

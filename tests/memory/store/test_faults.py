@@ -1,7 +1,5 @@
 """Torn files, other writers, directories that refuse and disks that are full."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import logging

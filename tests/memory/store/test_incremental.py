@@ -1,7 +1,5 @@
 """However a store came to be, it equals one that was made at once of what is left."""
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path

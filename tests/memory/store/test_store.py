@@ -1,7 +1,5 @@
 """What a store keeps, gives back, refuses and lets go."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import shutil
