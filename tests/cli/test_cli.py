@@ -24,7 +24,6 @@ from fedrag_flwr.device_files import toml_of
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.files import write_private
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.memory.store.carry_over import CARRIED
 from fedrag_flwr.memory.store.outbox import DeliveredAnswers, Outbox
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR, REGISTRY
 from fedrag_flwr.overlay.peer import NOTES
@@ -197,23 +196,6 @@ def test_a_rebuild_takes_waiting_questions_along(built: Any, tmp_path: Path, wor
         assert DeliveredAnswers(memory.database).all() == {"q0": told}
         assert (memory.version == before["version"], memory.state() == secret) == (kept, kept)
         assert memory.counts().documents == before["documents"]
-
-
-def test_a_rebuild_that_stops_half_way_leaves_what_people_asked_to_the_next(built: Any, tmp_path: Path) -> None:
-    root = tmp_path / "store"
-    building = ("build", built["folder"], "--store", str(root), "--name", "spare", *SMALL)
-    assert run(*building).exit_code == 0
-    told = Answer("q0", "Odile Varro", "remote", 0.8, decisions=(because("place", "at the server", 0.8),))
-    with MemoryStore.open(root, {}, create=False) as memory:
-        Outbox(memory.database, tmp_path / "keys").put(Question("q1", "Who signed the lease?", "spare"))
-        DeliveredAnswers(memory.database).put([told])
-    for _ in range(2):
-        assert run(*building, "--rebuild", "--set", "privacy.public-names=/no/such/file").exit_code == 1
-    assert run(*building).exit_code == 0
-    with MemoryStore.open(root, {}, create=False) as memory:
-        assert [one.id for one in Outbox(memory.database, tmp_path / "keys").waiting()] == ["q1"]
-        assert DeliveredAnswers(memory.database).all() == {"q0": told}
-    assert not (root / CARRIED).exists()
 
 
 def test_a_rebuild_mends_a_torn_list_of_names_and_keeps_a_whole_one(built: Any, tmp_path: Path) -> None:

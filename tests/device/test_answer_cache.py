@@ -176,6 +176,8 @@ def test_an_answer_over_anothers_memory_ends_with_its_hours(device: EdgeDevice) 
     ("setting", "value", "again"),
     [
         ("memory.delta", 0.99, False),
+        ("strategy", "topic-walk", False),
+        ("inference.passages", 1, False),
         ("retrieval.order", "similarity", False),
         ("fedrag.without", "reading", False),
         ("routing.devices", 3, False),

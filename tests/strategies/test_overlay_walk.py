@@ -249,26 +249,6 @@ def test_feedback_is_taken_and_what_it_speaks_of_is_not_given_again(fresh: Feder
     assert walk_messages(sent) > 0
 
 
-def test_a_cached_answer_goes_with_its_document(fresh: Federation) -> None:
-    files = fresh.with_changes(overlay__cache_similarity=0.95)
-    asked = Question("f4", "Where was Odile Varro born?", "people")
-    run(files, asked)
-    again, _ = run(files, replace(asked, id="again"))
-    assert again.answers["again"].path == "cache"
-    document = files.root / "data" / "people" / "odile-varro.md"
-    document.write_text(document.read_text().replace("Lindmoor", "Norrhall"))
-    changed, _ = run(files, replace(asked, id="changed"))
-    assert changed.answers["changed"].path != "cache"
-
-
-def test_answers_over_others_evidence_end_with_their_hours(fresh: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fedrag_flwr.overlay.peer.CACHE_HOURS", 0.0)
-    files = fresh.with_changes(overlay__cache_similarity=0.95)
-    run(files, FOREIGN)
-    again, _ = run(files, replace(FOREIGN, id="again"))
-    assert again.answers["again"].path != "cache"
-
-
 def test_an_answer_that_was_given_again_can_be_called_bad(fresh: Federation) -> None:
     files = fresh.with_changes(overlay__cache_similarity=0.95)
     run(files, FOREIGN)
@@ -279,18 +259,6 @@ def test_an_answer_that_was_given_again_can_be_called_bad(fresh: Federation) -> 
         assert home.walks.feedback("again", good=False) == "noted"
     walked, _ = run(files, replace(FOREIGN, id="walks"))
     assert walked.answers["walks"].path != "cache"
-
-
-@pytest.mark.parametrize(
-    "changes", [{"strategy": "topic-walk"}, {"baselines": "topic-walk"}, {"inference__passages": 1}]
-)
-def test_answers_that_were_made_otherwise_are_not_given_again(fresh: Federation, changes: dict[str, Plain]) -> None:
-    files = fresh.with_changes(overlay__cache_similarity=0.95)
-    run(files, FOREIGN)
-    other, _ = run(files.with_changes(**changes), replace(FOREIGN, id="other"))
-    assert other.answers["other"].path != "cache"
-    again, _ = run(files, replace(FOREIGN, id="again"))
-    assert again.answers["again"].path == "cache"
 
 
 def test_walks_that_would_give_each_others_answers_are_not_compared(built: Federation) -> None:
