@@ -138,16 +138,6 @@ def test_documents_tell_what_is_no_name_of_a_person(pipeline: SpacyPipeline, nam
     assert read_register(passages).doubts(name, frozenset({"PERSON"})) is doubted
 
 
-def test_a_doubtful_name_is_masked_only_where_it_was_seen(pipeline: SpacyPipeline) -> None:
-    names = KnownNames()
-    names.know(Register(types={"quarrendon": "GPE"}))
-    seen = Bundle(("Who signed it?", "Quarrendon"), known=(Fact("Quarrendon", "PERSON", ""),))
-    other = Bundle(("Which mill lies in Quarrendon?", "the old one"))
-    first, second = TypeMasking(pipeline, names=names).operate([seen, other])
-    assert first.prose[1] == "[PERSON]"
-    assert second.prose == other.prose
-
-
 @pytest.mark.parametrize(
     ("form", "kind", "named"),
     [
@@ -164,11 +154,22 @@ def test_a_description_is_no_name(form: str, kind: str, *, named: bool) -> None:
     assert is_written_as_name(form, kind) is named
 
 
-def test_a_description_is_masked_only_where_it_was_seen(pipeline: SpacyPipeline) -> None:
-    keepers = "keepers of the lamp"
-    seen = Bundle(("Who signed it?", keepers), known=(Fact(keepers, "PERSON", ""),))
-    other = Bundle((f"How long did the {keepers} sleep?", "two days"))
-    first, second = TypeMasking(pipeline).operate([seen, other])
+@pytest.mark.parametrize(
+    ("name", "types", "text"),
+    [
+        ("Quarrendon", {"quarrendon": "GPE"}, "Which mill lies in Quarrendon?"),
+        ("keepers of the lamp", {}, "How long did the keepers of the lamp sleep?"),
+    ],
+    ids=["doubtful", "a description"],
+)
+def test_what_may_be_no_name_is_masked_only_where_it_was_seen(
+    pipeline: SpacyPipeline, name: str, types: dict[str, str], text: str
+) -> None:
+    names = KnownNames()
+    names.know(Register(types=types))
+    seen = Bundle(("Who signed it?", name), known=(Fact(name, "PERSON", ""),))
+    other = Bundle((text, "the old one"))
+    first, second = TypeMasking(pipeline, names=names).operate([seen, other])
     assert first.prose[1] == "[PERSON]"
     assert second.prose == other.prose
 
