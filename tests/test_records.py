@@ -26,18 +26,8 @@ PUBLIC = (
     "TopicUpdate TopicWeight WaitingBatch WaitingRequest WalkReply WalkRequest Want"
 )
 AT_HOME = {
-    *(
-        "ChosenPassage",
-        "ChosenPath",
-        "Citation",
-        "PathStep",
-        "Document",
-        "EvidenceTuple",
-        "Fact",
-        "Sentence",
-        "Passage",
-    ),
-    *("Hyperedge", "Match", "Bound"),
+    *("ChosenPassage", "ChosenPath", "Citation", "PathStep", "Document", "EvidenceTuple", "Fact", "Sentence"),
+    *("Passage", "Hyperedge", "Match", "Bound"),
 }
 
 

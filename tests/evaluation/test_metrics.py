@@ -9,21 +9,7 @@ from fedrag_flwr.evaluation import accuracy, exact_match, f1, normalise_answer
 from fedrag_flwr.evaluation.metrics import hit_at, ndcg_at, precision_at, reciprocal_rank, risk_coverage
 
 WORDS = (
-    "the",
-    "The",
-    "A",
-    "an",
-    "yes",
-    "no",
-    "noanswer",
-    "Titan",
-    "moon",
-    "moon's",
-    "U.S.",
-    "1,000",
-    "–",
-    "é",
-    "co-op",
+    *("the", "The", "A", "an", "yes", "no", "noanswer", "Titan", "moon", "moon's", "U.S.", "1,000", "–", "é", "co-op"),
 )
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join) | st.text(max_size=30)
 GOLDS = st.lists(TEXTS, min_size=1, max_size=4)

@@ -227,16 +227,7 @@ def test_score_agrees_with_generation(generator: LlamaGenerator) -> None:
 
 def test_scores_do_not_depend_on_company(generator: LlamaGenerator) -> None:
     texts = [
-        "London",
-        "Paris, the capital of France",
-        "honey",
-        "",
-        "yes",
-        " ",
-        "one two three",
-        "no",
-        "a b c d",
-        "1538",
+        *("London", "Paris, the capital of France", "honey", "", "yes", " ", "one two three", "no", "a b c d", "1538"),
     ]
     together = generator.score(PROMPT, texts).logprobs
     apart = [generator.score(PROMPT, [text]).logprobs[0] for text in texts]

@@ -41,21 +41,8 @@ FOUND = [
     ('The song "Hey Jude" became a hit.', {("Hey Jude", "WORK_OF_ART")}),
 ]
 TYPES = {
-    *(
-        "CARDINAL",
-        "ORDINAL",
-        "DATE",
-        "TIME",
-        "YEAR",
-        "QUANTITY",
-        "MONEY",
-        "PERCENT",
-        "NAME",
-        "CONCEPT",
-        "PERSON",
-        "ORG",
-    ),
-    *("GPE", "LOC", "FAC", "NORP", "EVENT", "PRODUCT", "WORK_OF_ART", "LAW", "LANGUAGE"),
+    *("CARDINAL", "ORDINAL", "DATE", "TIME", "YEAR", "QUANTITY", "MONEY", "PERCENT", "NAME", "CONCEPT", "PERSON"),
+    *("ORG", "GPE", "LOC", "FAC", "NORP", "EVENT", "PRODUCT", "WORK_OF_ART", "LAW", "LANGUAGE"),
 }
 
 

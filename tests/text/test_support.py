@@ -34,18 +34,7 @@ def test_support(answer: str, texts: list[str], supported: bool) -> None:
 
 
 VOCABULARY = (
-    "clocks",
-    "Varro's",
-    "metres",
-    "1924",
-    "2,144",
-    "Bridge's",
-    "of",
-    "berries",
-    "Ossel",
-    "foxes",
-    "Ærø",
-    "Café",
+    *("clocks", "Varro's", "metres", "1924", "2,144", "Bridge's", "of", "berries", "Ossel", "foxes", "Ærø", "Café"),
 )
 WORDS = st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=8)
 
