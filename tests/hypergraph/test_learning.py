@@ -155,8 +155,8 @@ def test_the_same_seed_learns_the_same_within_and_across_processes() -> None:
 
 
 def test_real_sentences_gather_in_small_hyperedges_and_beat_the_dense_reference() -> None:
-    group = real_sentences(400)
-    assert len(group.ids) >= 300
+    group = real_sentences(260)
+    assert len(group.ids) >= 250
     setting = LearningSettings()
     learnt = learn([group], setting, generator())
     check_whole(learnt, [group])

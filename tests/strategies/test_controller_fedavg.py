@@ -150,7 +150,7 @@ def test_where_nobody_trains_devices_keep_what_they_have(files: Federation, tmp_
     plain = files.copy_to(tmp_path)
     trained(plain, grid_of(plain))
     before = {device: kept(plain, device).id for device in KINDS}
-    own = plain.with_changes(exchange=exchange, federation__round_timeout=3.0, controller__rounds=2)
+    own = plain.with_changes(exchange=exchange, federation__round_timeout=2.0, controller__rounds=2)
 
     seen: set[str] = set()
 

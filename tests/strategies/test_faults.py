@@ -351,11 +351,11 @@ def test_a_device_that_never_describes_itself_is_named_by_its_node(built: Federa
 
 def test_a_device_that_never_answers_is_waited_for_so_long_and_named(built: Federation) -> None:
     """Only describing is asked of it: with a short time-out, a slow machine must not lose another device."""
-    transport = Transport(built.grid(of("rivers", "query.describe", lambda _: None)), RUN, timeout=3.0)
+    transport = Transport(built.grid(of("rivers", "query.describe", lambda _: None)), RUN, timeout=2.0)
     outgoing = [Request(node_id, DescribeRequest("")) for node_id in NODES.values()]
     cards = transport.exchange(outgoing, "query.describe", DeviceCard)
     assert {card.name for card in cards.values()} == set(DEVICES) - {"rivers"}
-    assert transport.traffic.missing == {f"node {NODES['rivers']}": "no reply to query.describe within 3 s"}
+    assert transport.traffic.missing == {f"node {NODES['rivers']}": "no reply to query.describe within 2 s"}
 
 
 def test_a_spare_node_takes_no_part_and_does_not_count(built: Federation) -> None:
@@ -386,7 +386,7 @@ def test_a_device_of_no_possible_name_takes_no_part(name: str, built: Federation
 
 
 def test_devices_that_never_connected_are_named(built: Federation) -> None:
-    files = built.with_changes(federation__devices=6, federation__round_timeout=4.0)
+    files = built.with_changes(federation__devices=6, federation__round_timeout=2.0)
     strategy = MemoryFusion(files.settings, [], ServerTools(files.settings))
     outcome = strategy.run(files.grid(), RUN)
     assert outcome.traffic.missing["device 6 of 6"] == "it never connected"

@@ -101,7 +101,7 @@ def test_pages_bring_what_one_message_brings(files: Federation, tmp_path: Path) 
 @pytest.mark.parametrize("phase", ["query.share", "query.import"])
 def test_a_lost_page_leaves_what_was_and_the_next_run_goes_on(phase: str, files: Federation) -> None:
     before = held(files)["rivers"]
-    short = files.with_changes(federation__round_timeout=3.0)
+    short = files.with_changes(federation__round_timeout=2.0)
     outcome = run(short, short.grid(of("rivers", phase, Losing(2))))
     assert phase in outcome.traffic.missing["rivers"]
     assert set(outcome.traffic.missing) == {"rivers"}

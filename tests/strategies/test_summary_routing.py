@@ -197,7 +197,7 @@ def test_evidence_that_the_servers_model_cannot_read_leaves_home_its_draft(built
 
 
 def test_silent_owners_leave_home_its_draft(built: Federation) -> None:
-    files = mistrusting(built, federation__round_timeout=5.0, routing__answers_at="server")
+    files = mistrusting(built, federation__round_timeout=2.0, routing__answers_at="server")
     strategy, _ = run(files, FOREIGN, tamper=tampering(EvidenceBatch, lambda _: None))
     answer: Answer = strategy.answers["f7"]
     assert answer.decisions[-1] == because("outcome", "nobody could help")
@@ -207,7 +207,7 @@ def test_silent_owners_leave_home_its_draft(built: Federation) -> None:
 def test_the_run_reports_it(built: Federation, tmp_path: Path) -> None:
     from server_app.run import run_systems
 
-    files = built.with_changes(baselines="local-graph", results=str(tmp_path / "results"), data__limit=4)
+    files = built.with_changes(baselines="local-graph", results=str(tmp_path / "results"), data__limit=2)
     summary = read_summary(run_systems(files.grid(), "1", files.settings))
     assert set(summary.systems) == {"summary-routing", "local-graph"}
     taken = {path for path, share in summary.systems["local-graph"].paths.items() if share}
