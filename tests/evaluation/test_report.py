@@ -184,7 +184,7 @@ def test_a_run_without_measured_latency_renders(tmp_path: Path) -> None:
 
 
 def test_a_large_run_stays_under_a_megabyte(tmp_path: Path) -> None:
-    run = make_run(900)
+    run = make_run(400)
     long = "word " * 100
     noisy = {
         name: [a.decided(because("evidence", long + a.question_id)) for a in given]
@@ -193,8 +193,8 @@ def test_a_large_run_stays_under_a_megabyte(tmp_path: Path) -> None:
     _, _, page = results(replace(run, answers=noisy), tmp_path)
     assert len(page.encode()) < 1_000_000
     shown = page.count('class="question"')
-    assert 150 < shown < 900
-    assert f"The first {shown} of 900 questions" in page
+    assert 150 < shown < 400
+    assert f"The first {shown} of 400 questions" in page
 
 
 def test_the_frontier_holds_who_is_not_beaten() -> None:

@@ -196,7 +196,7 @@ def test_devices_are_taken_in_as_they_come(files: Federation) -> None:
 
 
 def test_a_silent_device_holds_up_no_other_s_questions(files: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server_app.serving._PATIENCE", 5.0)
+    monkeypatch.setattr("server_app.serving._PATIENCE", 2.0)
     changed = files.with_changes(federation__round_timeout=240.0)
     put(changed, FOREIGN)
     silent = 100 + DEVICES.index("museums")
@@ -208,7 +208,7 @@ def test_a_silent_device_holds_up_no_other_s_questions(files: Federation, monkey
     run, _ = serving(changed, mute)
     run.run()
     assert run.strategy.transport.waited < 200
-    assert run.strategy.transport.traffic.missing == {f"node {silent}": "no reply to query.describe within 5 s"}
+    assert run.strategy.transport.traffic.missing == {f"node {silent}": "no reply to query.describe within 2 s"}
     with files.device("bridges") as home:
         assert home.delivered.all()["w1"].path == "remote"
 
