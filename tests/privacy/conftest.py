@@ -8,12 +8,13 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from fedrag_flwr.models import load_encoder
-from fedrag_flwr.models.base import Completion, Encoder, Grammar, Heard, Prompt, Scores
+from fedrag_flwr.models.base import Completion, Encoder, Prompt, Scores
 from fedrag_flwr.privacy import EntityPartition, ExportFilter, build_partition, open_export_filter
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.settings import PrivacySettings
@@ -41,16 +42,7 @@ class Saying:
     id: str = "saying"
     heard: list[Prompt] = field(default_factory=list)
 
-    def complete(
-        self,
-        prompt: Prompt,
-        *,
-        grammar: Grammar | None = None,
-        max_tokens: int = 64,
-        n: int = 1,
-        seed: int = 0,
-        heard: Heard | None = None,
-    ) -> list[Completion]:
+    def complete(self, prompt: Prompt, *, n: int = 1, **how: Any) -> list[Completion]:
         self.heard.append(prompt)
         return [Completion(self.told, 1, self.tokens, 0.0)] * n
 

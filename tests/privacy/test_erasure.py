@@ -1,13 +1,14 @@
 """Query-focused erasure and model summaries: what stays, what goes, and that nothing masked comes back."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import ModelError, SettingError
-from fedrag_flwr.models.base import Completion, Encoder, Grammar, Heard, Prompt
+from fedrag_flwr.models.base import Completion, Encoder, Prompt
 from fedrag_flwr.privacy import Bundle, TypeMasking
 from fedrag_flwr.privacy.erasure import SENTENCE, QueryFocusedErasure
 from fedrag_flwr.privacy.model_summary import REFUSED, WRITTEN, ModelSummary, brings_nothing
@@ -87,16 +88,7 @@ def test_a_summary_is_taken_only_where_it_brings_nothing(told: str, taken: bool)
 class _Small(Saying):
     """A model into whose context few words fit."""
 
-    def complete(
-        self,
-        prompt: Prompt,
-        *,
-        grammar: Grammar | None = None,
-        max_tokens: int = 64,
-        n: int = 1,
-        seed: int = 0,
-        heard: Heard | None = None,
-    ) -> list[Completion]:
+    def complete(self, prompt: Prompt, *, max_tokens: int = 64, **how: Any) -> list[Completion]:
         if self.count_tokens(prompt.user) > 100:
             raise ModelError("the prompt does not fit the context")
         return Saying.complete(self, prompt, max_tokens=max_tokens)
