@@ -19,7 +19,7 @@ from tests.strategies.federation import DOCUMENTS, anew, small_models
 SINGLE = "Who designed Tarn Bridge?"
 MULTI_HOP = "Where was the designer of Tarn Bridge born?"
 ASKED = [*((name, SINGLE) for name in BASELINES), ("iterative", MULTI_HOP), ("filter-requery", MULTI_HOP)]
-LIMITS = Limits(passages=2, words=70, rounds=3, answer_tokens=8, tokens_per_kilotoken=250)
+LIMITS = Limits(passages=2, words=70, rounds=2, answer_tokens=8, tokens_per_kilotoken=250)
 TEXTS: Mapping[str, tuple[str, str]] = {
     name.removesuffix(".md"): (text.partition("\n")[0].removeprefix("# "), text.partition("\n\n")[2].strip())
     for documents in DOCUMENTS.values()

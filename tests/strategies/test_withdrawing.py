@@ -91,7 +91,7 @@ def test_a_device_that_gave_no_sign_of_its_build_is_not_waited_for_again(shared:
         told = reply.metadata
         return None if (told.src_node_id, told.message_type) == (NODE, "train.build") else reply
 
-    files = shared.files.with_changes(federation__round_timeout=8.0)
+    files = shared.files.with_changes(federation__round_timeout=4.0)
     grid, tools = files.grid(silent), server_tools(files)
     MemoryFusion(files.settings, [], tools).prepare(grid, "1")
     tools.close()
