@@ -1,7 +1,5 @@
 """A search for planted texts in bytes of any kind: as they are, in any case, run together, and inside packed parts."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import gzip

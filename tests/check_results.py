@@ -1,7 +1,5 @@
 """Check that the newest results under a folder hold real answers: `python -m tests.check_results results`."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

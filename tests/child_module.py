@@ -1,7 +1,5 @@
 """A child process for tests: it echoes, sleeps, dies, prints or babbles, as it is asked."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

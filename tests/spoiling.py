@@ -1,7 +1,5 @@
 """Bytes that are not what was sent."""
 
-from __future__ import annotations
-
 
 def spoilt(data: bytes) -> bytes:
     """The same bytes, but for the last one, which is another whatever it was."""

@@ -1,7 +1,5 @@
 """What is private in a device's documents appears in nothing that leaves it: messages, logs, errors, results."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import os
@@ -70,10 +68,7 @@ class Outcome:
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     federation = Federation(tmp_path_factory.mktemp("canaries"))
     federation.write()
-    return Outcome(
-        federation,
-        {name: federation.run(n + 1, **changes_of(name)) for n, name in enumerate(STRATEGIES)},
-    )
+    return Outcome(federation, {name: federation.run(n + 1, **changes_of(name)) for n, name in enumerate(STRATEGIES)})
 
 
 @pytest.fixture(scope="module")

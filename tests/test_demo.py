@@ -1,7 +1,5 @@
 """The shipped demo corpus is sound: a question's home and documents exist, and its documents hold its answer."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

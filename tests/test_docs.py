@@ -1,7 +1,5 @@
 """The documentation: it builds, its links lead somewhere, and it stays short."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

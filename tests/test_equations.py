@@ -1,7 +1,5 @@
 """The page of equations: nothing of a paper is left out, every name can be imported, every link leads somewhere."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """Files that several processes make at once."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import sqlite3

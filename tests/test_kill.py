@@ -1,7 +1,5 @@
 """A device that is killed while it builds or imports leaves a store that is whole and goes on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Child processes: frames come back as they were sent; one that dies, hangs or babbles is replaced."""
 
-from __future__ import annotations
-
 import io
 import signal
 import threading

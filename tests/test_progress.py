@@ -1,7 +1,5 @@
 """Progress lines: what is told can be read back, and the seconds left follow the pace."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The words that all rooms share: their names are pinned, they are frozen, and what travels is bounded."""
 
-from __future__ import annotations
-
 import dataclasses
 import pickle
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -28,18 +26,8 @@ PUBLIC = (
     "TopicUpdate TopicWeight WaitingBatch WaitingRequest WalkReply WalkRequest Want"
 )
 AT_HOME = {
-    "ChosenPassage",
-    "ChosenPath",
-    "Citation",
-    "PathStep",
-    "Document",
-    "EvidenceTuple",
-    "Fact",
-    "Sentence",
-    "Passage",
-    "Hyperedge",
-    "Match",
-    "Bound",
+    *("ChosenPassage", "ChosenPath", "Citation", "PathStep", "Document", "EvidenceTuple", "Fact", "Sentence"),
+    *("Passage", "Hyperedge", "Match", "Bound"),
 }
 
 

@@ -1,7 +1,5 @@
 """Settings: the app's defaults are the program's, and a wrong value names the key, the value and what is allowed."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path
@@ -38,10 +36,6 @@ def test_the_published_defaults_are_the_programs() -> None:
     assert {key: type(value) for key, value in published().items()} == {k: type(v) for k, v in ours.items()}
 
 
-def test_the_published_defaults_are_valid() -> None:
-    assert Settings.from_config(published()) == Settings()
-
-
 def test_every_published_key_has_a_comment() -> None:
     text = PYPROJECT.read_text(encoding="utf-8")
     section = text[text.index("[tool.flwr.app.config]") : text.index("[tool.ruff]")]
@@ -62,11 +56,7 @@ PAPERS: dict[str, Plain] = {  # FD-RAG 5.1, C.2 and Table 6
 def test_the_preset_is_fd_rags_own_settings() -> None:
     """As `flwr run . --run-config` reads it; a default that moves away from the paper belongs into the preset, too."""
     preset = parse_config_args([str(ROOT / "presets" / "fd-rag.toml")])
-    assert preset == {
-        "memory.delta": 0.8,
-        "memory.tokens-per-kilotoken": 58,
-        "retrieval.order": "similarity",
-    }
+    assert preset == {"memory.delta": 0.8, "memory.tokens-per-kilotoken": 58, "retrieval.order": "similarity"}
     settings = Settings.from_config(get_fused_config_from_dir(ROOT, preset))
     told = settings.flat()
     assert {key: told[key] for key in PAPERS} == PAPERS
@@ -93,18 +83,12 @@ WRONG: list[tuple[str, Plain, str]] = [
     ("hypergraph.grouping", "dealt", "'learned', 'k-means' or 'random'"),
     ("fedrag.without", "owners, others", "memories, owners, summaries, reading, cache"),
     ("inference.abstain-below", 1.2, "less than or equal to 1"),
-    ("inference.passages", 0, "greater than or equal to 1"),
     ("graph.written-by", "hand", "'rules' or 'model'"),
-    ("inference.ask-below", -0.1, "greater than or equal to 0"),
-    ("memory.told", 1.2, "less than or equal to 1"),
-    ("graph.community-most", 0, "greater than or equal to 1"),
     ("privacy.export", "plain", "'none', 'type-masking' or 'ldp'"),
     ("privacy.epsilon", 0, "greater than 0"),
     ("privacy.group-size", 1, "greater than or equal to 2"),
     ("federation.quorum", 1.1, "less than or equal to 1"),
     ("federation.round-timeout", 0, "greater than 0"),
-    ("federation.devices", 0, "greater than or equal to 1"),
-    ("data.limit", -1, "greater than or equal to 0"),
     ("seed", -1, "greater than or equal to 0"),
     ("seed", "7", "valid integer"),
     ("memory", 3, "not allowed"),

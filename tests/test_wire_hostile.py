@@ -1,7 +1,5 @@
 """The wire: hostile messages are refused, and refusals quote nothing."""
 
-from __future__ import annotations
-
 import math
 import random
 import string

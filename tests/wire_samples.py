@@ -1,7 +1,5 @@
 """Messages for tests of the wire, and their way through Flower's own bytes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

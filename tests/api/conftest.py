@@ -1,7 +1,5 @@
 """Documents and settings of the Python interface's tests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A device from Python: it builds, answers, streams, and its documents come and go."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A federation from Python: the strategies over devices in this process, answers, and tables."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The interface for Python: its names, and that importing it costs nothing."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Baselines over the tests' made-up documents, all on one device, with a model that counts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -9,7 +7,7 @@ import pytest
 
 from fedrag_flwr.records import Answer, Question
 from simulations.baselines import BASELINES, Baseline, Construction, Keep, Substrate, build_baseline
-from tests.baselines.made_up import MULTI_HOP, SINGLE, Counting, made_up
+from tests.baselines.made_up import ASKED, Counting, made_up
 
 Built = dict[str, tuple[Baseline, Construction]]
 
@@ -48,9 +46,8 @@ def constructed(substrate: Substrate, built: Built) -> Keep:
 def answers(built: Built, model: Counting) -> dict[tuple[str, str], tuple[Answer, Counting]]:
     """Each baseline's answers, with what the model saw and gave meanwhile."""
     made = {}
-    for name, (baseline, _) in built.items():
-        for question in (SINGLE, MULTI_HOP):
-            before = model.mark()
-            answer = baseline.answer(Question(question, question, "all"))
-            made[name, question] = (answer, model.since(before))
+    for name, question in ASKED:
+        before = model.mark()
+        answer = built[name][0].answer(Question(question, question, "all"))
+        made[name, question] = (answer, model.since(before))
     return made

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from fedrag_flwr.models import load_encoder
-from fedrag_flwr.models.base import Completion, Generator, Grammar, Heard, Prompt, Scores
+from fedrag_flwr.models.base import Completion, Generator, Prompt, Scores
 from fedrag_flwr.records import Answer, Document
 from fedrag_flwr.retrieval import QuestionVectors
 from fedrag_flwr.text.segment import under_title
-from simulations.baselines import Limits, Substrate
+from simulations.baselines import BASELINES, Limits, Substrate
 from tests.strategies.federation import DOCUMENTS, anew, small_models
 
 SINGLE = "Who designed Tarn Bridge?"
 MULTI_HOP = "Where was the designer of Tarn Bridge born?"
-LIMITS = Limits(passages=2, words=70, rounds=3, answer_tokens=8, tokens_per_kilotoken=250)
+ASKED = [*((name, SINGLE) for name in BASELINES), ("iterative", MULTI_HOP), ("filter-requery", MULTI_HOP)]
+LIMITS = Limits(passages=2, words=70, rounds=2, answer_tokens=8, tokens_per_kilotoken=250)
 TEXTS: Mapping[str, tuple[str, str]] = {
-    name.removesuffix(".md"): (
-        text.partition("\n")[0].removeprefix("# "),
-        text.partition("\n\n")[2].strip(),
-    )
+    name.removesuffix(".md"): (text.partition("\n")[0].removeprefix("# "), text.partition("\n\n")[2].strip())
     for documents in DOCUMENTS.values()
     for name, text in documents.items()
 }
@@ -42,19 +41,10 @@ class Counting:
     def id(self) -> str:
         return small_models().generator().id
 
-    def complete(
-        self,
-        prompt: Prompt,
-        *,
-        grammar: Grammar | None = None,
-        max_tokens: int = 64,
-        n: int = 1,
-        seed: int = 0,
-        heard: Heard | None = None,
-    ) -> list[Completion]:
+    def complete(self, prompt: Prompt, **how: Any) -> list[Completion]:
         model = small_models().generator()
         with anew():  # its seconds are measured
-            done = model.complete(prompt, grammar=grammar, max_tokens=max_tokens, n=n, seed=seed, heard=heard)
+            done = model.complete(prompt, **how)
         self.prompts.append(prompt)
         self.completions += done
         return done
@@ -80,16 +70,7 @@ class Parrot(Counting):
 
     word: str = "unknown"
 
-    def complete(
-        self,
-        prompt: Prompt,
-        *,
-        grammar: Grammar | None = None,
-        max_tokens: int = 64,
-        n: int = 1,
-        seed: int = 0,
-        heard: Heard | None = None,
-    ) -> list[Completion]:
+    def complete(self, prompt: Prompt, *, n: int = 1, **how: Any) -> list[Completion]:
         self.prompts.append(prompt)
         return [Completion(self.word, 1, 1, 0.0)] * n
 

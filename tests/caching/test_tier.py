@@ -1,7 +1,5 @@
 """Tiers on disk: versions, limits, several processes, torn files, and deletion that leaves nothing behind."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import pickle
@@ -9,6 +7,7 @@ import resource
 import secrets
 import signal
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,10 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.caching import AssociationGraph, CacheKeys, Tier, find_tiers
 from fedrag_flwr.caching.association import MOST_HOLDERS
+from fedrag_flwr.caching.fusion import FusionCaches
 from fedrag_flwr.errors import StoreFullError
+from fedrag_flwr.records import Answer
+from fedrag_flwr.settings import CachingSettings
 
 MIB = 2**20
 OLD, NEW = {"ward": "1", "lab": "1"}, {"ward": "2", "lab": "1"}
@@ -235,9 +237,7 @@ KEYS: dict[str, CacheKeys] = {}
 
 
 @given(st.lists(st.text(max_size=5), max_size=3), st.lists(st.text(max_size=5), max_size=3))
-def test_different_parts_have_different_keys(
-    tmp_path_factory: pytest.TempPathFactory, one: list[str], two: list[str]
-) -> None:
+def test_other_parts_have_other_keys(tmp_path_factory: pytest.TempPathFactory, one: list[str], two: list[str]) -> None:
     keys = KEYS.setdefault("", CacheKeys(tmp_path_factory.getbasetemp() / "keys"))
     assert (keys.of(*one) == keys.of(*two)) == (one == two)
 
@@ -270,3 +270,24 @@ def test_neighbours_grow_with_hops_and_never_hold_the_record(records: dict[str, 
         assert two[: len(one)] == one
         assert record not in two
         assert len(set(two)) == len(two)
+
+
+VERSIONS = {"ward": "1"}
+OLDER = b'{"older": "form"}'
+ASKED = "Who rang the bell?"
+ADA = Answer("q", "Ada", "remote", 0.5)
+
+
+@pytest.fixture
+def caches(tmp_path: Path) -> Iterator[FusionCaches]:
+    opened = FusionCaches(tmp_path, CachingSettings().bytes)
+    yield opened
+    opened.close()
+
+
+def test_an_answer_of_an_older_form_counts_as_absent(caches: FusionCaches) -> None:
+    caches.answers.put(caches.key(ASKED), OLDER, VERSIONS)
+    assert caches.answer(ASKED, VERSIONS) is None
+    caches.keep_answer(ASKED, ADA, VERSIONS)
+    assert caches.answer(ASKED, VERSIONS) == ADA
+    assert caches.answer(ASKED, VERSIONS) == ADA

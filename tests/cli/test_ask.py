@@ -1,7 +1,5 @@
 """What `fedrag ask` shows people: words, and the passage that bears the answer; numbers where they are asked for."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Sequence
@@ -58,10 +56,7 @@ CASES = [
         answered(read("", 0.0, (because("model", "the model found no answer in 2 passages"),)), DEPOSIT),
         ["I do not know.", "The passages do not bear an answer."],
     ),
-    (
-        answered(read("", 0.21, (READ, TOO_LOW)), DEPOSIT),
-        ["I do not know.", "Nothing sure enough was found."],
-    ),
+    (answered(read("", 0.21, (READ, TOO_LOW)), DEPOSIT), ["I do not know.", "Nothing sure enough was found."]),
     (answered(declined("q1", "nobody could help")), ["I do not know.", "Nobody could help."]),
 ]
 

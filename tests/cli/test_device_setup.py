@@ -1,7 +1,5 @@
 """`fedrag device`: what it writes, that Flower reads it, that nothing is overwritten, how keys follow each other."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import stat

@@ -1,7 +1,5 @@
 """The ClientApp: which device a node is, and what leaves of it when something goes wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -85,9 +83,7 @@ def test_what_left_in_a_run_is_written_down(first: FirstRun) -> None:
         assert kinds["query.share"].bytes >= kinds["items"].bytes
 
 
-def test_what_was_released_for_a_reply_that_fails_did_not_leave(
-    files: Federation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_released_for_a_failed_reply_did_not_leave(files: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
     with files.device("bridges") as device:
         kept = device.kept / OUTGOING
         [vector] = device.models.encoder.encode(["Who designed Tarn Bridge?"])

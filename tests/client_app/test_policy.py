@@ -1,7 +1,5 @@
 """The server does not decide a device's privacy: what a device's own settings say, holds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -118,12 +116,7 @@ DECIDED: list[tuple[str, Config, Config, Config]] = [
     ),
     ("an own exchange", {"exchange": "plain"}, AT | {"exchange": "encrypted"}, {"exchange": "encrypted"}),
     ("a more private exchange is heard", {"exchange": "encrypted"}, AT | {"exchange": "download"}, {}),
-    (
-        "own sealed summaries",
-        {"graph.share": "text"},
-        AT | {"share-summaries": "sealed"},
-        {"graph.share": "sealed"},
-    ),
+    ("own sealed summaries", {"graph.share": "text"}, AT | {"share-summaries": "sealed"}, {"graph.share": "sealed"}),
     ("a more private form of summaries is heard", {"graph.share": "vector"}, AT | {"share-summaries": "text"}, {}),
     (
         "what a memory is made with is the device's",
@@ -258,9 +251,7 @@ def _write(folder: Path, documents: Mapping[str, str]) -> Path:
     [({}, False), ({"export": "type-masking"}, False), ({"export": "ldp"}, False), ({"export": "none"}, True)],
     ids=lambda one: str(one),
 )
-def test_a_server_that_asks_for_everything_gets_what_the_device_allows(
-    tmp_path: Path, node: Config, seen: bool
-) -> None:
+def test_who_asks_for_everything_gets_what_the_device_allows(tmp_path: Path, node: Config, seen: bool) -> None:
     folder = _write(tmp_path / "ward", WARD)
     own: Config = OWN_BASE | {"data-path": str(folder), "device-name": "ward", "home": str(tmp_path / "home")}
     names = _write(tmp_path / "lists", {"names.txt": PATIENT}) / "names.txt"
@@ -279,9 +270,7 @@ def test_a_server_that_asks_for_everything_gets_what_the_device_allows(
 @pytest.mark.parametrize(
     ("answers", "export", "seen"), [("all", "none", True), ("all", "type-masking", False), ("waiting", "none", False)]
 )
-def test_an_answer_that_leaves_before_all_else_holds_no_name(
-    tmp_path: Path, answers: str, export: str, seen: bool
-) -> None:
+def test_an_answer_that_leaves_first_holds_no_name(tmp_path: Path, answers: str, export: str, seen: bool) -> None:
     """The name alone shows nobody that it is one; the sentence and the question do."""
     text = "The complaint was written by Haldorsen, who had waited nine hours. It lay in a drawer until 1960.\n"
     folder = _write(tmp_path / "ward", {"box.md": f"# Box\n\n{text}"})
@@ -393,9 +382,7 @@ def test_names_reach_the_others_as_surrogates(fused: tuple[LocalGrid, dict[str, 
     assert changed  # each of the four persons stays in 20 % of draws, and the places too
 
 
-def test_surrogates_outlast_the_process_and_the_ledger_refuses_a_new_epoch(
-    fused: tuple[LocalGrid, dict[str, Plain]],
-) -> None:
+def test_surrogates_outlast_the_process_a_new_epoch_is_refused(fused: tuple[LocalGrid, dict[str, Plain]]) -> None:
     grid, run = fused
     for number in range(len(SILOS)):
         first = _shared(grid, number)
@@ -409,9 +396,7 @@ def test_surrogates_outlast_the_process_and_the_ledger_refuses_a_new_epoch(
         assert not [item for item in later.items if any(name in item.question.casefold() for name in named)]
 
 
-def test_describe_works_under_ldp_and_says_what_is_wrong_where_it_cannot(
-    fused: tuple[LocalGrid, dict[str, Plain]],
-) -> None:
+def test_describe_works_under_ldp_or_says_what_is_wrong(fused: tuple[LocalGrid, dict[str, Plain]]) -> None:
     grid, run = fused
     card = _ask(grid, 0, "query.describe", DescribeRequest("0"), DeviceCard)
     assert (card.name, card.documents) == ("pilots", 2)

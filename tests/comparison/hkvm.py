@@ -1,7 +1,5 @@
 """HKVM-RAG's published inputs and results, where the evaluation data is at hand."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Communities beside igraph's Leiden: as good, on graphs with communities and without."""
 
-from __future__ import annotations
-
 import random
 
 import igraph

@@ -1,7 +1,5 @@
 """Walks against the traces and averages of DRAG's own simulator."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Mapping

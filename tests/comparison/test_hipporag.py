@@ -1,7 +1,5 @@
 """Retrieval beside HippoRAG 2's own numbers: its pool of 1,890 passages, its tuples, its 100 questions."""
 
-from __future__ import annotations
-
 import pytest
 
 from fedrag_flwr.retrieval import CoverageRetriever, DenseRetriever, searchable_text

@@ -1,7 +1,5 @@
 """Parity with HKVM-RAG's published code: every structured method, with and without confidences, on 100 questions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """certificates.sh: an authority and a server's certificate that verify, keys for one, and nothing overwritten."""
 
-from __future__ import annotations
-
 import shutil
 import ssl
 import stat

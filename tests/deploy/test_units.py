@@ -1,7 +1,5 @@
 """The units: systemd reads them, they are hardened, and TLS and keys are what they start with."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The centroids of passages: one grouping whoever asks, of what the filter shows, with nothing exact to subtract."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A device closes each of its parts, also where another cannot be closed."""
 
-from __future__ import annotations
-
 import pytest
 
 from fedrag_flwr.errors import StoreError, StoreFullError

@@ -1,7 +1,5 @@
 """A graph that changes: a commit between the reads of it, and settings that say otherwise what of it leaves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import chain, cycle, repeat
 from pathlib import Path
@@ -66,9 +64,7 @@ def found(device: EdgeDevice) -> set[str]:
 
 
 @pytest.mark.parametrize("place", range(READS))
-def test_a_commit_between_the_reads_of_a_graph_is_read_again(
-    growing: Growing, place: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_commit_between_reads_is_read_again(growing: Growing, place: int, monkeypatch: pytest.MonkeyPatch) -> None:
     growing.grow_between(chain([False] * place, [True], repeat(False)), monkeypatch)
     assert found(growing.device) == {sentence.id for sentence in growing.device.store.sentences()}
     assert growing.edition == 2

@@ -1,7 +1,5 @@
 """A device's graph: built once, changed only where documents did, gone with them, shared through the filter."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """After a change, what nobody touched is what a build from nothing would make."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Mapping
 from pathlib import Path

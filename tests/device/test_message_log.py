@@ -1,7 +1,5 @@
 """A message that comes twice is handled once, and one that is older than what was handled is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -51,9 +49,7 @@ def test_what_is_older_is_refused_and_what_is_newer_is_not(log: MessageLog) -> N
 
 
 @pytest.mark.parametrize("damage", ["zeroed", "cut", "header", "middle"])
-def test_a_torn_log_is_made_anew(
-    log: MessageLog, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_torn_log_begins_anew(log: MessageLog, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture) -> None:
     act, file = Handler(), tmp_path / "messages.sqlite"
     for step in range(1, 40):
         log.once(str(step), step, act)

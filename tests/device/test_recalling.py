@@ -1,7 +1,5 @@
 """What was shared before a name was known to be private is withdrawn, or replaced by its masked form."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,9 +67,7 @@ def shared(tmp_path: Path, shared_memory: MemoryStore) -> Shared:
     return Shared(device, first, clear)
 
 
-def test_a_memory_that_changed_since_it_was_shared_is_withdrawn_with_the_name(
-    shared: Shared, shared_memory: MemoryStore
-) -> None:
+def test_a_memory_that_changed_since_is_withdrawn_with_the_name(shared: Shared, shared_memory: MemoryStore) -> None:
     """Its document is edited, and what tells that the name is private comes in the same round."""
     device, first = shared.device, shared.first
     device.write(
@@ -117,9 +113,7 @@ def test_a_long_title_is_masked_before_it_is_cut(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("telling", TELLING)
-def test_a_later_document_withdraws_a_name_from_what_was_shared(
-    shared: Shared, shared_memory: MemoryStore, telling: str
-) -> None:
+def test_a_later_document_withdraws_a_name(shared: Shared, shared_memory: MemoryStore, telling: str) -> None:
     device, first, clear = shared.device, shared.first, shared.clear
     others = told(shared_memory).keys() - clear
     assert others

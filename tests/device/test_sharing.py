@@ -1,7 +1,5 @@
 """Taking the shared memory: what is refused leaves a device what it has of it, or comes again once there is room."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

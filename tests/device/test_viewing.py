@@ -1,7 +1,5 @@
 """What people see of a store: found by words, counted rightly, and traced to where it stands."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

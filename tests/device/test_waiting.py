@@ -1,7 +1,5 @@
 """Waiting questions are offered each by itself: one that may not leave costs no other its turn."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -56,11 +54,7 @@ def test_a_device_that_shows_its_questions_to_nobody_confides_none(device: EdgeD
     with device:
         device.waiting.outbox.put(Question("w", "Where does the Ossel rise?", "rivers"))
         told = waiting.released([Question("w", "", "rivers"), Question("q", "Who asks?", "rivers")])
-        requests = (
-            WaitingRequest(True, 10),
-            WaitingRequest(False, 10, enclave=True),
-            WaitingRequest(False, 10),
-        )
+        requests = (WaitingRequest(True, 10), WaitingRequest(False, 10, enclave=True), WaitingRequest(False, 10))
         offered = [[one.id for one in waiting.offer(request).questions] for request in requests]
     hidden = exchange in ("download", "encrypted")
     assert [one.id for one in told] == (["q"] if hidden else ["q", "w"])

@@ -1,7 +1,5 @@
 """What a device gives to questions that walk does not tell what it has masked, and what it learns of a verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -36,11 +34,7 @@ def walks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeviceWalks]:
 @pytest.mark.parametrize(("export", "told"), [("type-masking", 1), ("none", 2)])
 def test_which_sentence_a_walk_gets_does_not_follow_a_masked_name(tmp_path: Path, export: str, told: int) -> None:
     device = Watched(
-        tmp_path,
-        privacy__export=export,
-        privacy__public_names="",
-        inference__remote_units=1,
-        overlay__threshold=-1.0,
+        tmp_path, privacy__export=export, privacy__public_names="", inference__remote_units=1, overlay__threshold=-1.0
     )
     device.write(**{f"{illness}.txt": f"{name} was treated for {illness}." for name, illness in TREATED.items()})
     device.build(memories=False)

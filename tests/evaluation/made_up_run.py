@@ -1,7 +1,5 @@
 """A made-up run of three systems over five devices, shaped like real ones."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -165,11 +163,7 @@ def with_upper_bound(run: Run) -> Run:
         for q in run.gold
     ]
     result = replace(score_system(run.gold, answers, Traffic()), upper_bound=True)
-    return replace(
-        run,
-        systems={**run.systems, UPPER_BOUND: result},
-        answers={**run.answers, UPPER_BOUND: answers},
-    )
+    return replace(run, systems={**run.systems, UPPER_BOUND: result}, answers={**run.answers, UPPER_BOUND: answers})
 
 
 def make_build(device: str, number: int = 0) -> BuildReport:

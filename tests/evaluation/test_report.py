@@ -1,8 +1,7 @@
 """The report page: complete, self-contained, small, and deaf to hostile text."""
 
-from __future__ import annotations
-
 import re
+import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import cast
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from playwright.sync_api import sync_playwright
 
 from fedrag_flwr.evaluation import (
     AnswerRow,
@@ -20,7 +20,6 @@ from fedrag_flwr.evaluation import (
     read_summary,
     render_report,
     score_system,
-    table,
     write_results,
 )
 from fedrag_flwr.evaluation.charts import frontier
@@ -129,12 +128,9 @@ def test_the_page_shows_what_the_summary_holds(made: tuple[Summary, list[AnswerR
 def test_an_upper_bound_is_told_and_is_best_of_nothing(tmp_path: Path) -> None:
     summary, _, page = results(with_upper_bound(make_run(60)), tmp_path)
     assert summary.systems[UPPER_BOUND].acc == 1.0
-    named = f"{UPPER_BOUND} (upper bound)"
+    assert f"{UPPER_BOUND} (upper bound)" in page
     assert f"{UPPER_BOUND}: answers chosen by the gold" in page
     assert "vs memory-fusion" in page
-    for frame in (table.quality(summary.systems), table.costs(summary.systems), table.kinds(summary.systems)):
-        assert not any("*" in str(cell) for cell in frame.loc[named])
-        assert any("*" in str(cell) for cells in frame.to_numpy() for cell in cells)
 
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:
@@ -188,7 +184,7 @@ def test_a_run_without_measured_latency_renders(tmp_path: Path) -> None:
 
 
 def test_a_large_run_stays_under_a_megabyte(tmp_path: Path) -> None:
-    run = make_run(900)
+    run = make_run(400)
     long = "word " * 100
     noisy = {
         name: [a.decided(because("evidence", long + a.question_id)) for a in given]
@@ -197,10 +193,42 @@ def test_a_large_run_stays_under_a_megabyte(tmp_path: Path) -> None:
     _, _, page = results(replace(run, answers=noisy), tmp_path)
     assert len(page.encode()) < 1_000_000
     shown = page.count('class="question"')
-    assert 150 < shown < 900
-    assert f"The first {shown} of 900 questions" in page
+    assert 150 < shown < 400
+    assert f"The first {shown} of 400 questions" in page
 
 
 def test_the_frontier_holds_who_is_not_beaten() -> None:
     assert frontier({"fast": (0.1, 50.0), "good": (2.0, 70.0), "beaten": (2.5, 60.0)}) == {"fast", "good"}
     assert frontier({}) == set()
+
+
+CHROMIUM = shutil.which("chromium")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the report is not opened")
+def test_answers_open_and_are_filtered_and_no_other_host_is_asked(tmp_path: Path) -> None:
+    run = make_run(30)
+    folder = write_results(tmp_path, "run", run.manifest, run.systems, run.answers, run.gold, run.builds)
+    address = (folder / "report.html").as_uri()
+    said: list[str] = []
+    asked: list[str] = []
+    with sync_playwright() as browsers:
+        browser = browsers.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(address)
+        first = page.locator(".question").first
+        assert not first.locator(".answer").first.is_visible()
+        first.locator("summary").first.click()
+        assert first.locator(".answer").first.is_visible()
+        assert page.locator("#count").inner_text() == "30 of 30 questions"
+        page.locator("#search").fill(run.gold[0].text)
+        assert 1 <= page.locator(".question:visible").count() < 30
+        page.locator("#search").fill("")
+        page.locator("#outcome").select_option("none")
+        assert page.locator(".question:visible").count() == page.locator('[data-outcome="none"]').count() < 30
+        browser.close()
+    assert said == []
+    assert asked == [address]

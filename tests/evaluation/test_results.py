@@ -1,9 +1,8 @@
 """Result files: round trip, refusal of what is not a summary, and no half-written file."""
 
-from __future__ import annotations
-
 import errno
 import json
+import math
 import os
 import re
 from collections.abc import Callable
@@ -83,9 +82,6 @@ def test_the_answers_come_back(written: Path) -> None:
         answer = given.get(row.question_id)
         assert (row.answer, row.path) == ((answer.text, answer.path) if answer else (None, "missing"))
         assert row.right or row.em == 0
-
-
-def test_evidence_stays_out(written: Path) -> None:
     assert "evidence" not in json.loads((written / "answers.jsonl").read_text().splitlines()[0])
 
 
@@ -112,13 +108,15 @@ def test_files_that_a_device_skipped_are_counted_by_reason(tmp_path: Path) -> No
     assert str(line) == "2 skipped: a picture; 1 skipped: hidden"
 
 
-@settings(max_examples=12)
-@given(st.text(max_size=60))
-def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+@settings(max_examples=3)
+@given(st.lists(st.text(max_size=60), min_size=5, max_size=5))
+def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     run = make_run(5)
-    answers = {name: [with_text(answer, text) for answer in given] for name, given in run.answers.items()}
+    told = {question.question_id: text for question, text in zip(run.gold, texts, strict=True)}
+    answers = {name: [with_text(one, told[one.question_id]) for one in given] for name, given in run.answers.items()}
     folder = write(replace(run, answers=answers), tmp_path_factory.mktemp("texts"))
-    assert read_answers(folder)[0].answer == text.encode("utf-8", errors="replace").decode()
+    for row in read_answers(folder):
+        assert row.answer in (None, told[row.question_id].encode("utf-8", errors="replace").decode())
 
 
 def test_a_score_that_is_no_number_is_left_out(tmp_path: Path) -> None:
@@ -198,21 +196,15 @@ def test_a_wrong_summary_is_refused_by_field(tmp_path: Path, written: Path, edit
         read_summary(file)
 
 
-@pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf")])
-def test_an_answer_s_seconds_are_seconds(tmp_path: Path, written: Path, seconds: float) -> None:
+NO_NUMBERS = [(field, value) for field in ("score", "em", "f1", "cost.seconds") for value in (math.nan, math.inf)]
+
+
+@pytest.mark.parametrize(("field", "value"), [*NO_NUMBERS, ("cost.seconds", -1.0)])
+def test_what_an_answer_is_worth_and_took_is_a_number(tmp_path: Path, written: Path, field: str, value: float) -> None:
     first, *others = (written / "answers.jsonl").read_text().splitlines()
     row = json.loads(first)
-    row["cost"]["seconds"] = seconds
+    (row["cost"] if field == "cost.seconds" else row)[field.rpartition(".")[2]] = value
     (tmp_path / "answers.jsonl").write_text("\n".join((json.dumps(row), *others)))
-    with pytest.raises(StoreCorruptError, match=r"answers.jsonl line 1.*cost.seconds"):
-        read_answers(tmp_path)
-
-
-@pytest.mark.parametrize("field", ["score", "em", "f1"])
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_what_an_answer_is_worth_is_a_number(tmp_path: Path, written: Path, field: str, value: float) -> None:
-    first, *others = (written / "answers.jsonl").read_text().splitlines()
-    (tmp_path / "answers.jsonl").write_text("\n".join((json.dumps({**json.loads(first), field: value}), *others)))
     with pytest.raises(StoreCorruptError, match=rf"answers.jsonl line 1.*{field}"):
         read_answers(tmp_path)
 
@@ -280,9 +272,7 @@ def test_a_root_that_is_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "kind"), [(errno.ENOSPC, StoreFullError), (errno.EDQUOT, StoreFullError), (errno.EACCES, StoreError)]
 )
-def test_a_failed_write_leaves_the_old_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, kind: type[FedragError]
-) -> None:
+def test_old_files_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, kind: type[FedragError]) -> None:
     folder = write(make_run(5), tmp_path)
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
 

@@ -1,7 +1,5 @@
 """Terminal tables: every system, the best marked, no markup taken from names; and how numbers read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -54,9 +52,7 @@ def test_an_upper_bound_is_marked_and_takes_no_star(make: Callable[[Summary], Ta
 
 
 @pytest.mark.parametrize("make", [quality_table, cost_table, kinds_table])
-def test_systems_that_were_asked_other_questions_take_no_star(
-    summary: Summary, make: Callable[[Summary], Table]
-) -> None:
+def test_systems_asked_other_questions_take_no_star(summary: Summary, make: Callable[[Summary], Table]) -> None:
     first, *others = summary.systems
     apart = {first: replace(summary.systems[first], versus={})} | {name: summary.systems[name] for name in others}
     text = shown(make(replace(summary, systems=apart)))

@@ -1,7 +1,5 @@
 """One device's bad key, sealed message or count costs that device alone: the others' exchange goes on."""
 
-from __future__ import annotations
-
 import re
 import stat
 import sys

@@ -1,7 +1,5 @@
 """Sealed summaries between three members: each reads the others', and what a server or a member may try is refused."""
 
-from __future__ import annotations
-
 import hashlib
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -231,9 +229,7 @@ def test_those_of_another_setting_are_refused(members: tuple[Member, ...], tmp_p
         assert beta.take(alpha.seal(), gamma.seal()) == ("gamma",)
 
 
-def test_a_key_of_the_server_s_own_choice_in_a_member_s_place_reads_nothing_of_others(
-    members: tuple[Member, ...],
-) -> None:
+def test_a_key_of_the_server_s_choice_in_a_member_s_place_reads_nothing(members: tuple[Member, ...]) -> None:
     alpha, beta, _ = members
     swapped = (MEMBERS[0], PeerKey("beta", SealingKey.fresh().public), MEMBERS[2])
     assert beta.take(alpha.seal(members=swapped)) == ("alpha",)  # seen by the member it was kept from

@@ -1,7 +1,5 @@
 """Units for the tests: clouds of vectors made by hand, and real sentences of the demo corpus."""
 
-from __future__ import annotations
-
 import functools
 import re
 from importlib import resources

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -63,7 +61,7 @@ def test_one_part_that_is_not_the_whole_is_weighed_too() -> None:
 
 @pytest.mark.parametrize("group", [*(cloud(120, seed=seed) for seed in range(5)), None], ids=[*"abcde", "real"])
 def test_the_gradient_mapping_shrinks_as_proposition_1_says(group: Units | None) -> None:
-    learnt = learn([group or real_sentences(400)], LearningSettings(), generator())
+    learnt = learn([group or real_sentences(260)], LearningSettings(), generator())
     squares, steps = np.square(learnt.gradient_mapping), np.array(learnt.step_sizes)
     for done in range(1, len(steps) + 1):
         smoothness = 1.0 / steps[:done].min()

@@ -1,18 +1,10 @@
-"""The answer path that a passage was chosen for."""
-
-from __future__ import annotations
+"""The answer path that a passage was chosen for, and how it is drawn."""
 
 import pytest
 from hypothesis import given, settings
 
-from fedrag_flwr.hypergraph import (
-    PRESETS,
-    HyperedgeKeys,
-    PathExplainer,
-    TupleTable,
-    VertexSeeds,
-    answer_paths,
-)
+from fedrag_flwr.hypergraph import PRESETS, HyperedgeKeys, PathExplainer, TupleTable, VertexSeeds, answer_paths
+from fedrag_flwr.path_drawing import chain_of, drawn
 from fedrag_flwr.records import ChosenPath, EvidenceTuple, PathStep
 from tests.hypergraph.test_key_spaces import NAMES, PASSAGES, TUPLES
 
@@ -69,3 +61,26 @@ def test_paths_are_made_of_tuples_that_share_the_bridge(tuples: list[EvidenceTup
         for step in path.steps:
             assert (step.head, step.relation, step.tail, step.passage_id) in known
             assert path.bridge in (step.head.lower(), step.tail.lower())
+
+
+TO = PathStep("Ada", "taught", "Bell", "p0")
+BACK = PathStep("Dirac", "cited", "Bell", "p2")
+FROM = PathStep("bell", "met", "Curie", "p1")
+
+
+@pytest.mark.parametrize(
+    ("steps", "asked", "text"),
+    [
+        ((TO, FROM), ("Ada",), "[Ada]\n  ▼ taught   p0\n(Bell)\n  ▼ met   p1\nCurie"),
+        ((PathStep("Bell", "knew", "Ada", "p0"), FROM), (), "Ada\n  ▲ knew   p0\n(Bell)\n  ▼ met   p1\nCurie"),
+        ((TO, BACK), ("BELL",), "Ada\n  ▼ taught   p0\n[(Bell)]\n  ▲ cited   p2\nDirac"),
+        ((FROM,), (), "(bell)\n  ▼ met   p1\nCurie"),
+        ((TO,), ("Ada",), "(Bell)\n  ▲ taught   p0\n[Ada]"),
+    ],
+)
+def test_a_path_is_drawn_through_its_bridge(steps: tuple[PathStep, ...], asked: tuple[str, ...], text: str) -> None:
+    path = ChosenPath("p1", "bell", 1.0, 0.5, asked, steps)
+    assert drawn(path) == text
+    chain = chain_of(path)
+    assert len(chain.nodes) == len(chain.links) + 1
+    assert sum(node.bridge for node in chain.nodes) == 1

@@ -1,7 +1,5 @@
 """Key spaces over evidence tuples: the papers' equations on small cases, and what must hold for any tuples."""
 
-from __future__ import annotations
-
 import math
 
 import networkx  # type: ignore[import-untyped, unused-ignore]
@@ -72,10 +70,7 @@ def test_an_edge_inherits_mean_confidences_and_the_greatest_bridge() -> None:
 
 def test_a_loop_counts_twice_only_where_asked() -> None:
     table = TupleTable.of(
-        [
-            EvidenceTuple("Ada", "is", "ada", "p0", factual=1.0),
-            EvidenceTuple("Ada", "met", "Bell", "p1", factual=0.4),
-        ],
+        [EvidenceTuple("Ada", "is", "ada", "p0", factual=1.0), EvidenceTuple("Ada", "met", "Bell", "p1", factual=0.4)],
         PASSAGES,
     )
     weighting = ConfidenceWeighting(1.0, 0.0, 0.0, 2.0)
@@ -144,9 +139,7 @@ def test_pairwise_scores_are_networkx_pagerank(rows: list[EvidenceTuple], seed: 
 
 @given(TUPLES, st.integers(0, 2**32 - 1), st.integers(1, 3), st.sampled_from(sorted(PRESETS)))
 @settings(deadline=None)
-def test_scores_are_linear_in_seeds_and_come_only_from_tuples(
-    rows: list[EvidenceTuple], seed: int, depth: int, preset: str
-) -> None:
+def test_scores_are_linear_in_seeds_of_tuples(rows: list[EvidenceTuple], seed: int, depth: int, preset: str) -> None:
     table = TupleTable.of(rows, PASSAGES)
     keys = HyperedgeKeys("paths", table, answer_paths(table, PRESETS[preset]), DiffusionSettings(depth=depth))
     first, second = np.random.default_rng(seed).random((2, len(table.vertices)))

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -157,8 +155,8 @@ def test_the_same_seed_learns_the_same_within_and_across_processes() -> None:
 
 
 def test_real_sentences_gather_in_small_hyperedges_and_beat_the_dense_reference() -> None:
-    group = real_sentences(400)
-    assert len(group.ids) >= 300
+    group = real_sentences(260)
+    assert len(group.ids) >= 250
     setting = LearningSettings()
     learnt = learn([group], setting, generator())
     check_whole(learnt, [group])
@@ -232,18 +230,7 @@ ROWS = np.array([[0.6, 0.4, 0.0], [0.45, 0.45, 0.1], [0.5, 0.5, 0.0], [0.2, 0.3,
         (0.0, [[0, 1], [0, 1, 2], [0, 1], [0, 1, 2]], 0),
     ],
 )
-def test_a_lower_threshold_lets_units_be_in_several_hyperedges(
-    threshold: float, kept: list[list[int]], orphans: int
-) -> None:
+def test_a_lower_threshold_puts_units_in_several_edges(threshold: float, kept: list[list[int]], orphans: int) -> None:
     mask, counted = keep_memberships(ROWS, threshold)
     assert [np.flatnonzero(row).tolist() for row in mask] == kept
     assert counted == orphans
-
-
-def test_learnt_hyperedges_overlap_below_a_half_only() -> None:
-    group = cloud(200)
-    members = {
-        mu: sum(len(edge.members) for edge in learn([group], LearningSettings(threshold=mu), generator()).hyperedges)
-        for mu in (0.5, 0.1)
-    }
-    assert members[0.5] == 200 < members[0.1]

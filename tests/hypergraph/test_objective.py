@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -8,13 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.hypergraph import LearningSettings
-from fedrag_flwr.hypergraph.objective import (
-    BALANCE,
-    Entries,
-    SoftObjective,
-    choose_pairs,
-    hard_objective,
-)
+from fedrag_flwr.hypergraph.objective import BALANCE, Entries, SoftObjective, choose_pairs, hard_objective
 from simulations.benchmarks.hypergraph import dense_hard_objective, dense_soft_loss, learn_dense
 from tests.hypergraph.samples import cloud, generator
 
@@ -113,9 +105,7 @@ def dense(groups: list[list[int]]) -> np.ndarray:
 
 @pytest.mark.parametrize("margin", [0.5, 1.0, 1.5])
 @pytest.mark.parametrize("intra_weight", [0.0, 0.6, 1.0])
-def test_the_dense_reference_is_the_papers_where_each_unit_is_in_one_hyperedge(
-    margin: float, intra_weight: float
-) -> None:
+def test_the_dense_reference_is_the_papers_with_one_hyperedge_a_unit(margin: float, intra_weight: float) -> None:
     group = cloud(10, dimension=5)
     setting = LearningSettings(margin=margin, intra_weight=intra_weight)
     expected = written_out(group.vectors.astype(np.float64), GROUPS, setting)

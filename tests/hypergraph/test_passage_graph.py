@@ -1,7 +1,5 @@
 """The graph of vertices and passages: its edges, and where walks over it end."""
 
-from __future__ import annotations
-
 import networkx  # type: ignore[import-untyped, unused-ignore]
 import numpy as np
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -7,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.optimize import minimize  # type: ignore[import-untyped, unused-ignore]
 
 from fedrag_flwr.hypergraph.rows import project_rows
 
@@ -52,20 +49,6 @@ def test_rows_are_on_the_simplex_and_projecting_again_changes_nothing(values: np
     assert (projected >= 0).all()
     assert projected.sum(axis=1) == pytest.approx(1.0, abs=1e-12)
     assert project_rows(projected) == pytest.approx(projected, abs=1e-12)
-
-
-def test_a_quadratic_program_agrees() -> None:
-    for row in np.random.default_rng(5).normal(size=(20, 8)):
-        solved = minimize(
-            lambda point, row=row: ((point - row) ** 2).sum(),
-            np.full(8, 1 / 8),
-            jac=lambda point, row=row: 2 * (point - row),
-            bounds=[(0, None)] * 8,
-            constraints={"type": "eq", "fun": lambda point: point.sum() - 1, "jac": np.ones_like},
-            method="SLSQP",
-            options={"ftol": 1e-14},
-        )
-        assert project_rows(row[None, :])[0] == pytest.approx(solved.x, abs=1e-5)
 
 
 @pytest.mark.parametrize(

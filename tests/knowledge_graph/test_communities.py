@@ -1,7 +1,5 @@
 """Communities: sizes, modularity beside networkx's, determinism, and changes that stay where they are."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import networkx as nx

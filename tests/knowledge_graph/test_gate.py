@@ -1,7 +1,5 @@
 """The gate: each signal on its own, the choice among candidates, and what is fitted."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 
@@ -76,9 +74,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("candidates", "lower", "place"), CASES)
-def test_each_signal_tells_its_own(
-    models: Models, candidates: tuple[str, ...], lower: set[str], place: int | None
-) -> None:
+def test_signals_tell_theirs(models: Models, candidates: tuple[str, ...], lower: set[str], place: int | None) -> None:
     signals, chosen = measured(models, *candidates)
     usual = measured(models, "Odile Varro", "Odile Varro", "Odile Varro")[0]
     below = {n for n, a, b in zip(SIGNALS, signals.values, usual.values, strict=True) if a < b - 1e-3}

@@ -1,6 +1,4 @@
-"""Entities: surface forms become one, homonyms stay two, and amounts join nothing; with the real parser and encoder."""
-
-from __future__ import annotations
+"""Entities: surface forms become one, homonyms stay two, amounts join nothing; and which sentence states a relation."""
 
 from collections.abc import Mapping
 
@@ -10,7 +8,7 @@ import pytest
 from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph
 from fedrag_flwr.knowledge_graph.resolution import resolve
 from fedrag_flwr.knowledge_graph.statements import End, Statement, statements_of
-from fedrag_flwr.records import Passage
+from fedrag_flwr.records import EvidenceTuple, Fact, Passage, Sentence
 from fedrag_flwr.sources.base import make_document
 from fedrag_flwr.text import ParseExtractor
 from tests.strategies.federation import small_models
@@ -56,11 +54,7 @@ def documents_of(graph: KnowledgeGraph, name: str) -> set[frozenset[str]]:
 
 def test_homonyms_stay_apart_and_a_mention_goes_to_the_nearest() -> None:
     graph = graph_of(MERCURY)
-    assert documents_of(graph, "Mercury") == {
-        frozenset({"planet", "probe"}),
-        frozenset({"god"}),
-        frozenset({"metal"}),
-    }
+    assert documents_of(graph, "Mercury") == {frozenset({"planet", "probe"}), frozenset({"god"}), frozenset({"metal"})}
 
 
 @pytest.mark.parametrize(
@@ -118,3 +112,46 @@ def test_the_order_of_statements_decides_nothing() -> None:
     vectors = rng.normal(size=(4, 8)).astype(np.float32) + 0.5
     contexts = {f"d{number}#0": vector / np.linalg.norm(vector) for number, vector in enumerate(vectors)}
     assert resolve(statements, contexts, {}).of == resolve(statements[::-1], contexts, {}).of
+
+
+TEXTS = (
+    "The bridge is old.",
+    "Varro drew it.",
+    "Linwick lies north.",
+    "Varro drew Linwick Bridge.",
+    "Varro drew more.",
+)
+PASSAGE = Passage(
+    "p",
+    "d",
+    "Linwick Bridge",
+    " ".join(TEXTS),
+    tuple(Sentence(f"s{number}", "p", text) for number, text in enumerate(TEXTS)),
+)
+
+
+@pytest.mark.parametrize(
+    ("head", "tail", "sentence"),
+    [
+        ("Varro", "Linwick Bridge", "s3"),  # both ends, though the head alone stands earlier
+        ("Odile", "Linwick", "s2"),  # the tail alone, before a sentence with both of others
+        ("Varro", "harbour", "s1"),  # the head alone: the first that holds it
+        ("Odile", "harbour", "s0"),  # neither
+    ],
+)
+def test_a_statement_names_the_sentence_that_states_it(head: str, tail: str, sentence: str) -> None:
+    [stated] = statements_of([EvidenceTuple(head, "drew", tail, "p")], {"p": PASSAGE})
+    assert (stated.sentence_id, stated.passage_id, stated.document_id) == (sentence, "p", "d")
+
+
+@pytest.mark.parametrize(("head", "tail"), [("Varro", "the Varro"), ("", "Varro"), ("Varro", "x" * 500)])
+def test_what_says_nothing_of_a_thing_is_left_out(head: str, tail: str) -> None:
+    assert not list(statements_of([EvidenceTuple(head, "is", tail, "p")], {"p": PASSAGE}))
+
+
+def test_types_come_from_the_passage() -> None:
+    typed = Passage("p", "d", "Mill", "In 1924.", (Sentence("s", "p", "In 1924.", (Fact("1924", "DATE", "1924"),)),))
+    told = EvidenceTuple("Mill", "opened in", "1924", "p", factual=0.5, confidence=0.5)
+    [stated] = statements_of([told], {"p": typed})
+    assert (stated.tail.type, stated.weight) == ("DATE", 0.25)
+    assert [end.text for end in stated.things] == ["Mill"]

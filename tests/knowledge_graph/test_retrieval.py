@@ -1,7 +1,5 @@
 """Dual-level retrieval over a small made-up graph: what each level leads to, and the order of what comes back."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Summaries: what they say, what they leave out, and how little they copy."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import cast
 

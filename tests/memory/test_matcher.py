@@ -1,7 +1,5 @@
 """Matching is the exact arg max of FD-RAG eq. 11 to 13."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -115,16 +113,6 @@ def test_equal_memories_tie_by_id_wherever_they_stand() -> None:
     found = Matcher(items[::-1], 0.7).top(unit_vector("question", 384), ["a"], 7)
     assert [match.item.id for match in found] == [f"m{number:04}" for number in range(7)]
     assert len({match.score for match in found}) == 1
-
-
-def test_no_memories_match_nothing() -> None:
-    assert Matcher([], 0.5).top(unit_vector("x"), ["a"], 5) == []
-
-
-def test_nothing_shared_and_nothing_asked_score_zero() -> None:
-    item = replace(memory("m"), anchors=())
-    (match,) = Matcher([item], 0.5).top(np.zeros(8, dtype=np.float32), [], 3)
-    assert (match.score, match.similarity, match.cover) == (0.0, 0.0, 0.0)
 
 
 def test_a_long_question_vector_counts_as_its_direction() -> None:

@@ -1,7 +1,5 @@
 """Real models and a model cache of the tests' own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

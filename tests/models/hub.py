@@ -1,7 +1,5 @@
 """A small hub on the loopback interface, and wheels that hold a file in parts."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 import zipfile

@@ -1,7 +1,5 @@
 """llama.cpp behind OpenAI's protocol on the loopback interface, and servers that do what it does not."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess

@@ -1,11 +1,10 @@
 """The generation cache: what it keeps, what it forgets, and what it survives."""
 
-from __future__ import annotations
-
 import multiprocessing
 import stat
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,20 +39,15 @@ def test_its_owner_alone_can_read_it(cache: GenerationCache, tmp_path: Path) -> 
 
 
 def test_every_part_of_a_request_has_its_own_key(cache: GenerationCache) -> None:
-    def key(
-        generator: str = "g@1",
-        prompt: Prompt = PROMPT,
-        grammar: Grammar | None = None,
-        max_tokens: int = 8,
-        n: int = 1,
-        seed: int = 0,
-        temperature: float = 0.7,
-    ) -> str:
-        return cache.key(generator, prompt, grammar, max_tokens, n, seed, temperature)
+    usual: dict[str, Any] = {"generator_id": "g@1", "prompt": PROMPT, "grammar": None, "max_tokens": 8, "n": 1}
+    usual |= {"seed": 0, "temperature": 0.7}
+
+    def key(**changes: object) -> str:
+        return cache.key(**(usual | changes))
 
     keys = [
         key(),
-        key(generator="g@2"),
+        key(generator_id="g@2"),
         key(prompt=replace(PROMPT, user="user2")),
         key(prompt=replace(PROMPT, system="systemu", user="ser")),
         key(prompt=replace(PROMPT, examples=())),

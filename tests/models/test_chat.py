@@ -1,7 +1,5 @@
 """Chat templates: who speaks, what is fixed, and that a text cannot speak for another."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

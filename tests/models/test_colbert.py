@@ -3,8 +3,6 @@
 The checkpoint is a real one in ColBERT's own file format, with a tiny BERT of random weights.
 """
 
-from __future__ import annotations
-
 import json
 import string
 from collections.abc import Callable
@@ -221,9 +219,7 @@ def _as_empty_pickle(folder: Path) -> None:
         (lambda folder: (folder / "artifact.metadata").write_text('{"query_token_id": "[none]"}'), "markers"),
     ],
 )
-def test_a_folder_that_is_no_checkpoint_is_refused(
-    own: Path, tmp_path: Path, change: Callable[[Path], object], said: str
-) -> None:
+def test_a_checkpoint_must_be_one(own: Path, tmp_path: Path, change: Callable[[Path], object], said: str) -> None:
     with pytest.raises(ModelError, match=said):
         ColbertEncoder(changed(own, tmp_path / "other", change)).token_embeddings(["bridge"])
 

@@ -1,7 +1,5 @@
 """The encoder and late interaction on a real model."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

@@ -1,7 +1,5 @@
 """A generator behind an address, with llama.cpp's server there: what comes back, what is refused, where texts go."""
 
-from __future__ import annotations
-
 import json
 import math
 import socket

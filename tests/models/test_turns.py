@@ -1,7 +1,5 @@
 """Turns at a model: who is interrupted while it waits keeps nobody else waiting."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Callable

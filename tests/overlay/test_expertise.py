@@ -1,7 +1,5 @@
 """What a peer learns of its neighbours: credit, decay, bounded memory and reputation."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

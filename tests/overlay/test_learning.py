@@ -1,7 +1,5 @@
 """Topics learnt from sums: as good as over pooled documents, and never anybody's single one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -94,9 +92,7 @@ def pooled(documents: Floats, count: int) -> Floats:
         ([-4.0, 0, 0], -50, 0.0, False),
     ],
 )
-def test_a_topic_moves_only_by_what_honest_peers_could_give(
-    sums: list[float], count: float, noise: float, moves: bool
-) -> None:
+def test_a_topic_moves_by_what_honest_peers_give(sums: list[float], count: float, noise: float, moves: bool) -> None:
     before = np.array([[0.0, 1.0, 0.0]], dtype=np.float32)
     after = moved(before, np.array([count]), np.array([sums]), noise)
     assert after.tolist() == ([[1.0, 0.0, 0.0]] if moves else before.tolist())

@@ -1,7 +1,5 @@
 """Networks without messages: who is asked, what is learnt, what faults cost, and that no label is ever read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Sketches: what they keep of counts, what the noise promises, and how they travel."""
 
-from __future__ import annotations
-
 import math
 
 import networkx

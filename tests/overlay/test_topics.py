@@ -1,7 +1,5 @@
 """Headings as topics: filed by the encoder or by the model, and kept on disk."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Networks as they are made, and peers that come and go."""
 
-from __future__ import annotations
-
 import networkx
 import numpy as np
 import pytest

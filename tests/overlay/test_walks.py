@@ -1,7 +1,5 @@
 """What every walk keeps to, whatever the network."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Real models and a small public partition, loaded once."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json
@@ -10,12 +8,13 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from fedrag_flwr.models import load_encoder
-from fedrag_flwr.models.base import Completion, Encoder, Generator, Grammar, Heard, Prompt, Scores
+from fedrag_flwr.models.base import Completion, Encoder, Prompt, Scores
 from fedrag_flwr.privacy import EntityPartition, ExportFilter, build_partition, open_export_filter
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.settings import PrivacySettings
@@ -29,35 +28,9 @@ PUBLIC = {
     "ORG": "NASA, ESA, Red Cross, Siemens, Airbus, Interpol, UNESCO, Boeing, Greenpeace, Nokia",
 }
 
+ExportMaker = Callable[..., ExportFilter]
 ItemMaker = Callable[..., MemoryItem]
 Opaque = Callable[[str], str]
-
-
-def make_export_filter(
-    mode: str,
-    *,
-    encoder: Encoder,
-    pipeline: Pipeline,
-    opaque: Opaque,
-    device: str,
-    folder: Path | None = None,
-    names: Path | None = None,
-    generator: Callable[[], Generator] | None = None,
-    public_names: Sequence[str] = (),
-    partition: EntityPartition | None = None,
-    source: random.Random | None = None,
-    **changes: object,
-) -> ExportFilter:
-    """An export filter with these names public and these settings."""
-    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
-        json.dump(list(public_names), file)
-        file.flush()
-        given = {"export": mode, "public-names": file.name, "group-size": 5, "budget": changes.get("epsilon", 1.0)}
-        given |= {key.replace("_", "-"): value for key, value in changes.items()}
-        settings = PrivacySettings.model_validate(given)
-        return open_export_filter(
-            settings, encoder, pipeline, opaque, device, folder, names, generator, partition=partition, source=source
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +42,7 @@ class Saying:
     id: str = "saying"
     heard: list[Prompt] = field(default_factory=list)
 
-    def complete(
-        self,
-        prompt: Prompt,
-        *,
-        grammar: Grammar | None = None,
-        max_tokens: int = 64,
-        n: int = 1,
-        seed: int = 0,
-        heard: Heard | None = None,
-    ) -> list[Completion]:
+    def complete(self, prompt: Prompt, *, n: int = 1, **how: Any) -> list[Completion]:
         self.heard.append(prompt)
         return [Completion(self.told, 1, self.tokens, 0.0)] * n
 
@@ -130,5 +94,33 @@ def item(encoder: Encoder) -> ItemMaker:
             "support": ("passage-9#2.1",),
         }
         return MemoryItem(**(values | other))  # type: ignore[arg-type]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def export_of(encoder: Encoder, pipeline: Pipeline, opaque: Opaque) -> ExportMaker:
+    """Makes export filters of one device with these names public and these settings."""
+
+    def make(
+        mode: str,
+        *,
+        device: str = "device-a",
+        folder: Path | None = None,
+        names: Path | None = None,
+        public_names: Sequence[str] = (),
+        partition: EntityPartition | None = None,
+        source: random.Random | None = None,
+        **changes: object,
+    ) -> ExportFilter:
+        with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+            json.dump(list(public_names), file)
+            file.flush()
+            given = {"export": mode, "public-names": file.name, "group-size": 5, "budget": changes.get("epsilon", 1.0)}
+            given |= {key.replace("_", "-"): value for key, value in changes.items()}
+            settings = PrivacySettings.model_validate(given)
+            return open_export_filter(
+                settings, encoder, pipeline, opaque, device, folder, names, partition=partition, source=source
+            )
 
     return make

@@ -1,7 +1,5 @@
 """Who uses the network meanwhile."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

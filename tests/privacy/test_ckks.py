@@ -1,7 +1,5 @@
 """Encrypted scores and sums: as good as plain ones, refused where they are forged, and silent about keys."""
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -123,9 +121,7 @@ def test_encrypted_scores_are_the_plain_ones(pair: Pair, count: int) -> None:
 
 @pytest.mark.parametrize("tiny", [0.0, 1e-6])  # of which the latter rounds to nothing at the rows' scale
 @pytest.mark.parametrize(("before", "head"), [(0, (0.6, 0.8)), (0, ()), (SLOTS, (0.6, 0.8)), (SLOTS, ())])
-def test_rows_of_which_entries_round_to_nothing_are_scored(
-    pair: Pair, before: int, head: tuple[float, ...], tiny: float
-) -> None:
+def test_rows_that_round_to_nothing_are_scored(pair: Pair, before: int, head: tuple[float, ...], tiny: float) -> None:
     last = np.array([[*head, *[tiny] * (DIMENSION - len(head))]], dtype=np.float32)
     rows, questions = np.vstack([rows_of(before, DIMENSION, 5), last]), rows_of(2, DIMENSION, 6)
     assert np.abs(pair.scores(rows, questions) - questions.astype(np.float64) @ rows.T).max() < 5e-5

@@ -1,21 +1,20 @@
 """Query-focused erasure and model summaries: what stays, what goes, and that nothing masked comes back."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import ModelError, SettingError
-from fedrag_flwr.models.base import Completion, Encoder, Grammar, Heard, Prompt
+from fedrag_flwr.models.base import Completion, Encoder, Prompt
 from fedrag_flwr.privacy import Bundle, TypeMasking
 from fedrag_flwr.privacy.erasure import SENTENCE, QueryFocusedErasure
 from fedrag_flwr.privacy.model_summary import REFUSED, WRITTEN, ModelSummary, brings_nothing
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.text import SpacyPipeline
-from tests.privacy.conftest import Opaque, Saying, make_export_filter
+from tests.privacy.conftest import ExportMaker, Saying
 
 TITLE = "Tarn Bridge"
 TEXT = (
@@ -36,9 +35,7 @@ def test_what_the_question_needs_stays_and_the_rest_goes(erasure: QueryFocusedEr
     assert [change.type for change in bundle.changes] == [SENTENCE, SENTENCE, "YEAR"]
 
 
-def test_a_name_that_an_erased_sentence_shows_is_masked_in_what_stays(
-    pipeline: SpacyPipeline, erasure: QueryFocusedErasure
-) -> None:
+def test_a_name_of_an_erased_sentence_is_masked(pipeline: SpacyPipeline, erasure: QueryFocusedErasure) -> None:
     text = "Mrs. Achterberg was admitted on Monday. Asthma of Achterberg is treated with salbutamol."
     [bundle] = erasure.operate([Bundle(("note", text), question="What is asthma treated with?")])
     assert bundle.prose[1].startswith("Asthma of Achterberg")
@@ -91,16 +88,7 @@ def test_a_summary_is_taken_only_where_it_brings_nothing(told: str, taken: bool)
 class _Small(Saying):
     """A model into whose context few words fit."""
 
-    def complete(
-        self,
-        prompt: Prompt,
-        *,
-        grammar: Grammar | None = None,
-        max_tokens: int = 64,
-        n: int = 1,
-        seed: int = 0,
-        heard: Heard | None = None,
-    ) -> list[Completion]:
+    def complete(self, prompt: Prompt, *, max_tokens: int = 64, **how: Any) -> list[Completion]:
         if self.count_tokens(prompt.user) > 100:
             raise ModelError("the prompt does not fit the context")
         return Saying.complete(self, prompt, max_tokens=max_tokens)
@@ -127,17 +115,8 @@ def test_whatever_is_taken_has_only_names_and_numbers_of_its_sources(words: list
 # --- the chain --------------------------------------------------------------------------------------
 
 
-def test_the_export_filter_runs_the_chain_and_counts_what_was_removed(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
-) -> None:
-    export = make_export_filter(
-        "type-masking",
-        encoder=encoder,
-        pipeline=pipeline,
-        opaque=opaque,
-        device="ward",
-        operators="erasure,presidio",
-    )
+def test_the_export_filter_runs_the_chain_and_counts_what_was_removed(export_of: ExportMaker) -> None:
+    export = export_of("type-masking", device="ward", operators="erasure,presidio")
     text = "The scan of Mrs. Ilse Brandwein (MRN 4482913) showed a fracture. Her dog Bello barked in the garden."
     unit = EvidenceUnit("record-0001", text, "ward", 0.5, "Scan")
     released = export.release_evidence([unit], "What did the scan show?")
@@ -151,12 +130,8 @@ def test_the_export_filter_runs_the_chain_and_counts_what_was_removed(
     assert "erasure+presidio-masking" in export.id
 
 
-def test_what_is_asked_for_without_words_passes_whole_and_is_counted(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
-) -> None:
-    export = make_export_filter(
-        "none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="ward", operators="erasure"
-    )
+def test_what_is_asked_for_without_words_passes_whole_and_is_counted(export_of: ExportMaker, encoder: Encoder) -> None:
+    export = export_of("none", device="ward", operators="erasure")
     text = "The scan showed a fracture. A dog barked in the garden."
     unit, asked = EvidenceUnit("record-0001", text, "ward", 0.5, "Scan"), "What did the scan show?"
     [worded] = export.release_evidence([unit], asked).items
@@ -167,8 +142,6 @@ def test_what_is_asked_for_without_words_passes_whole_and_is_counted(
     assert export.counts["evidence passed without a question"] == 1
 
 
-def test_unknown_operators_are_refused(pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque) -> None:
+def test_unknown_operators_are_refused(export_of: ExportMaker) -> None:
     with pytest.raises(SettingError, match="shredder"):
-        make_export_filter(
-            "none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="ward", operators="shredder"
-        )
+        export_of("none", device="ward", operators="shredder")

@@ -1,7 +1,5 @@
 """The export filter: nothing own leaves as it is, replacements are consistent, and everything is counted."""
 
-from __future__ import annotations
-
 import random
 import socket
 import string
@@ -22,7 +20,7 @@ from fedrag_flwr.privacy import Bundle, EntityPartition, ExportFilter
 from fedrag_flwr.privacy.ledger import BUDGET, BudgetLedger
 from fedrag_flwr.records import Answer, Citation, EvidenceUnit, MemoryItem, because
 from fedrag_flwr.text import SpacyPipeline
-from tests.privacy.conftest import PUBLIC, ItemMaker, Opaque, make_export_filter
+from tests.privacy.conftest import PUBLIC, ExportMaker, ItemMaker, Opaque
 from tests.privacy.network import watched
 
 ExportFilterMaker = Callable[..., ExportFilter]
@@ -42,12 +40,8 @@ CANARIES = {
 
 
 @pytest.fixture(scope="session")
-def export(pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque) -> ExportFilter:
-    return _export("type-masking", pipeline, encoder, opaque)
-
-
-def _export(mode: str, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque) -> ExportFilter:
-    return make_export_filter(mode, encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a")
+def export(export_of: ExportMaker) -> ExportFilter:
+    return export_of("type-masking")
 
 
 def _bytes(*things: object) -> bytes:
@@ -55,20 +49,14 @@ def _bytes(*things: object) -> bytes:
 
 
 @pytest.fixture
-def ldp(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, partition: EntityPartition, tmp_path: Path
-) -> ExportFilterMaker:
+def ldp(export_of: ExportMaker, partition: EntityPartition, tmp_path: Path) -> ExportFilterMaker:
     """Makes export filters of one device with surrogates of the public partition; they share memo and ledger."""
 
     def make(epoch: int = 0, epsilon: float = 1.0, source: random.Random | None = None) -> ExportFilter:
-        return make_export_filter(
+        return export_of(
             "ldp",
             epsilon=epsilon,
             source=source,
-            encoder=encoder,
-            pipeline=pipeline,
-            opaque=opaque,
-            device="device-a",
             partition=partition,
             folder=tmp_path,
             epoch=epoch,
@@ -100,9 +88,7 @@ def test_no_canary_passes(export: ExportFilter, item: ItemMaker, canary: str, hi
         assert secret.encode() not in shown.replace(b"\\u200b", b"")
 
 
-def test_an_item_is_rewritten_consistently_and_hidden(
-    export: ExportFilter, item: ItemMaker, encoder: Encoder, opaque: Opaque
-) -> None:
+def test_an_item_is_rewritten_alike(export: ExportFilter, item: ItemMaker, encoder: Encoder, opaque: Opaque) -> None:
     question = "In which clinic did Maria Lopez have the operation that MARIA LOPEZ described?"
     own = item(question, "the northern one", anchors=("clinic", "maria lopez", "operation"))
     [shown] = export.release_items([own]).items
@@ -116,12 +102,12 @@ def test_an_item_is_rewritten_consistently_and_hidden(
 
 
 def test_an_unchanged_item_keeps_its_text_embedding_and_released_id(
-    export: ExportFilter, item: ItemMaker, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
+    export_of: ExportMaker, export: ExportFilter, item: ItemMaker, opaque: Opaque
 ) -> None:
     own = item("What is the mass of Jupiter?", "1.9e27 kilograms", anchors=("jupiter", "mass"))
     [first] = export.release_items([own]).items
     others = [item("How far away is the Sun?", "149597870 km"), replace(own, support=("other#1.1",))]
-    again = _export("type-masking", pipeline, encoder, opaque).release_items(others).items[1]
+    again = export_of("type-masking").release_items(others).items[1]
     assert (first.question, first.answer) == (own.question, own.answer)
     assert np.array_equal(first.embedding, own.embedding.astype(np.float16).astype(np.float32))
     assert again.id == first.id == opaque(own.id)  # by which the item can be withdrawn when its own id goes
@@ -141,38 +127,26 @@ def test_reasons_for_withholding(export: ExportFilter, item: ItemMaker) -> None:
     ]
     released = export.release_items(items)
     assert len(released.items) == 2
-    assert released.withheld == {
-        "foreign": 1,
-        "answer-masked": 1,
-        "question-empty": 1,
-        "too-long": 1,
-        "malformed": 1,
-    }
+    assert released.withheld == {"foreign": 1, "answer-masked": 1, "question-empty": 1, "too-long": 1, "malformed": 1}
 
 
-def test_an_answer_known_to_be_a_person_is_masked_even_where_no_rule_sees_one(
-    export: ExportFilter, item: ItemMaker
-) -> None:
+def test_an_answer_known_as_a_person_is_masked_where_no_rule_sees_one(export: ExportFilter, item: ItemMaker) -> None:
     released = export.release_items([item("Which engineer signed the record?", "Quz", answer_type="PERSON")])
     assert released.withheld == {"answer-masked": 1}
 
 
-def test_mode_none_rewrites_no_text_but_hides_ids(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker
-) -> None:
+def test_mode_none_rewrites_no_text_but_hides_ids(export_of: ExportMaker, item: ItemMaker) -> None:
     own = item("Who is Maria Lopez?", "a nurse")
-    [shown] = _export("none", pipeline, encoder, opaque).release_items([own]).items
+    [shown] = export_of("none").release_items([own]).items
     assert (shown.question, shown.answer) == (own.question, own.answer)
     assert "hyperedge-000017" not in repr(shown)
     assert shown.support == ()
 
 
 @pytest.mark.parametrize("mode", ["none", "type-masking"])
-def test_a_score_does_not_tell_what_was_taken_out(
-    mode: str, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
-) -> None:
+def test_a_score_does_not_tell_what_was_taken_out(export_of: ExportMaker, mode: str, encoder: Encoder) -> None:
     """Who asks about one name after the other, or by vectors of its own, learns of what leaves alone."""
-    export = _export(mode, pipeline, encoder, opaque)
+    export = export_of(mode)
     unit = EvidenceUnit("passage-9#2.1", "Maria Lopez has asthma.", "device-a", 0.91)
     asked = encoder.encode(["Has Maria Lopez asthma?"])[0]
     [untold], [told] = export.release_evidence([unit]).items, export.release_evidence([unit], vector=asked).items
@@ -186,9 +160,9 @@ def test_a_score_does_not_tell_what_was_taken_out(
 
 @pytest.mark.parametrize("mode", ["none", "type-masking", "ldp"])
 def test_no_measure_of_an_answer_tells_which_of_some_guessed_names_stands_in_the_documents(
-    mode: str, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, ldp: ExportFilterMaker
+    export_of: ExportMaker, mode: str, ldp: ExportFilterMaker
 ) -> None:
-    export = ldp() if mode == "ldp" else _export(mode, pipeline, encoder, opaque)
+    export = ldp() if mode == "ldp" else export_of(mode)
     why = (because("memory", "memory 0.83 >= 0.56, 12 items", 0.83, 0.56),)
     [shown] = (export.release_answer(Answer("q", "no", "memorizer", 0.8312, decisions=why)),)
     [told] = shown.decisions
@@ -199,11 +173,9 @@ def test_no_measure_of_an_answer_tells_which_of_some_guessed_names_stands_in_the
 
 
 @pytest.mark.parametrize("mode", ["none", "type-masking", "ldp"])
-def test_what_an_answer_rests_on_does_not_leave_with_it(
-    mode: str, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, ldp: ExportFilterMaker
-) -> None:
+def test_what_an_answer_rests_on_stays(export_of: ExportMaker, mode: str, ldp: ExportFilterMaker) -> None:
     """Neither the passages that were read, nor the sentences that are cited, nor the memory's question."""
-    export = ldp() if mode == "ldp" else _export(mode, pipeline, encoder, opaque)
+    export = ldp() if mode == "ldp" else export_of(mode)
     unit = EvidenceUnit("u", "Wilma Zibbel has asthma.", "device-a", 0.5)
     answer = Answer(
         *("q", "no", "cognizer", 0.5),
@@ -219,13 +191,11 @@ RARE = ("Haldorsen", "Venkataraman", "Abernathy", "Wojcik", "Abara", "Mirembe", 
 
 
 @pytest.mark.parametrize("name", RARE)
-def test_a_name_alone_is_masked_as_in_the_sentence_that_it_was_taken_from(
-    name: str, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
-) -> None:
+def test_a_name_alone_is_masked_as_in_the_sentence_that_it_was_taken_from(export_of: ExportMaker, name: str) -> None:
     """Nothing has left before by which the export filter could know the name."""
     sentence = f"The complaint was written by {name}, who had waited nine hours."
     answer = Answer("q", name, "cognizer", 0.5, decisions=(because("model", f"the likeliest is {name}"),))
-    alone, asked, read = (_export("type-masking", pipeline, encoder, opaque) for _ in range(3))
+    alone, asked, read = (export_of("type-masking") for _ in range(3))
     assert asked.release_answer(answer, "Who wrote the complaint?").text == "[PERSON]"
     [unit] = alone.release_evidence([EvidenceUnit("u", sentence, "device-a", 0.5)]).items
     shown = read.release_answer(answer, beside=(sentence,))
@@ -235,25 +205,16 @@ def test_a_name_alone_is_masked_as_in_the_sentence_that_it_was_taken_from(
     assert sentence not in _bytes(shown, dict(read.counts)).decode()
 
 
-def test_a_word_alone_that_looks_like_a_name_stays_where_its_sentence_shows_that_it_is_none(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
-) -> None:
+def test_a_word_that_looks_like_a_name_stays_where_its_sentence_shows_none(export_of: ExportMaker) -> None:
     answer = Answer("q", "Xenon", "cognizer", 0.5)
     question, sentence = "What did the engines use as propellant?", "The ion engines of Dawn used xenon as propellant."
-    alone, read = (_export("type-masking", pipeline, encoder, opaque) for _ in range(2))
+    alone, read = (export_of("type-masking") for _ in range(2))
     assert alone.release_answer(answer, question).text == "[PERSON]"
     assert read.release_answer(answer, question, ("Dawn", sentence)).text == "Xenon"
 
 
-def test_presidio_alone_reads_the_sentence_of_an_answer_too(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
-) -> None:
-    alone, read = (
-        make_export_filter(
-            "none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a", operators="presidio"
-        )
-        for _ in range(2)
-    )
+def test_presidio_alone_reads_the_sentence_of_an_answer_too(export_of: ExportMaker) -> None:
+    alone, read = (export_of("none", operators="presidio") for _ in range(2))
     answer = Answer("q", "brandow", "cognizer", 0.5)
     assert alone.release_answer(answer).text == "brandow"
     assert read.release_answer(answer, beside=("The letter was signed by Sefa Brandow.",)).text == "[PERSON]"
@@ -326,9 +287,7 @@ def test_vectors_are_rounded_and_checked(export: ExportFilter, encoder: Encoder)
             export.release_vector(broken)
 
 
-def test_local_differential_privacy_is_consistent_and_remembered(
-    encoder: Encoder, item: ItemMaker, ldp: ExportFilterMaker
-) -> None:
+def test_local_differential_privacy_is_consistent(encoder: Encoder, item: ItemMaker, ldp: ExportFilterMaker) -> None:
     question = "In which city did Marie Curie work, and did Curie die there?"
     own = item(question, "Marie Curie worked in Paris, mail m.curie@example.org", anchors=("marie curie", "paris"))
     kept = item(question, "Paris", answer_type="GPE", anchors=("marie curie", "paris", "city"))
@@ -351,9 +310,7 @@ def test_the_family_name_of_a_drawn_one_is_masked_elsewhere(item: ItemMaker, ldp
     assert shown.question == "Which illness of [PERSON] was treated with iron?"
 
 
-def test_a_vector_does_not_tell_a_kept_name_from_a_drawn_one(
-    encoder: Encoder, item: ItemMaker, ldp: ExportFilterMaker
-) -> None:
+def test_a_vector_tells_no_kept_from_a_drawn_name(encoder: Encoder, item: ItemMaker, ldp: ExportFilterMaker) -> None:
     stored = encoder.encode(["a vector that is near no question of these"])[0]
     own = [
         item(f"In which year was {name} born?", f"{1800 + number}", id=f"item-{number}", embedding=stored)
@@ -437,9 +394,7 @@ def test_a_failing_operator_stops_the_release_and_tells_no_text(
 
 
 @pytest.mark.parametrize("wrong", [np.array([1.0, np.nan]), np.ones((2, 2)), np.ones(3, dtype=np.float32)])
-def test_what_goes_into_a_sum_is_a_row_of_finite_numbers(
-    pipeline: SpacyPipeline, encoder: Encoder, wrong: np.ndarray[Any, Any]
-) -> None:
+def test_a_sum_is_of_finite_numbers(pipeline: SpacyPipeline, encoder: Encoder, wrong: np.ndarray[Any, Any]) -> None:
     export = ExportFilter([], encoder, pipeline, lambda own: f"x-{own}", "device-a")
     assert export.release_sum(np.ones(3)).tolist() == [1, 1, 1]
     assert export.counts["sums passed"] == 1
@@ -454,26 +409,17 @@ def test_an_id_that_hides_nothing_is_refused(pipeline: SpacyPipeline, encoder: E
 
 
 @pytest.mark.parametrize(
-    ("mode", "other"),
-    [("ldp", {}), ("type-masking", {"operators": "shoe"}), ("none", {"operators": "summary"})],
+    ("mode", "other"), [("ldp", {}), ("type-masking", {"operators": "shoe"}), ("none", {"operators": "summary"})]
 )
-def test_settings_are_checked(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, mode: str, other: dict[str, str]
-) -> None:
+def test_settings_are_checked(export_of: ExportMaker, mode: str, other: dict[str, str]) -> None:
     with pytest.raises(SettingError):
-        make_export_filter(mode, encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a", **other)  # type: ignore[arg-type]
+        export_of(mode, **other)
 
 
-def test_larger_groups_need_another_partition(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, partition: EntityPartition, tmp_path: Path
-) -> None:
+def test_larger_groups_need_others(export_of: ExportMaker, partition: EntityPartition, tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="26"):
-        make_export_filter(
+        export_of(
             "ldp",
-            encoder=encoder,
-            pipeline=pipeline,
-            opaque=opaque,
-            device="device-a",
             partition=partition,
             folder=tmp_path,
             group_size=26,
@@ -485,9 +431,7 @@ _IDS = st.text(string.ascii_letters + string.digits + "#./-é", min_size=6, max_
 
 @given(hyperedges=st.lists(_IDS, max_size=4), support=st.lists(_IDS, max_size=4), text=st.text(max_size=40))
 @settings(max_examples=60, deadline=None)
-def test_own_ids_never_leave(
-    export: ExportFilter, item: ItemMaker, encoder: Encoder, hyperedges: list[str], support: list[str], text: str
-) -> None:
+def test_no_own_id(export: ExportFilter, item: ItemMaker, hyperedges: list[str], support: list[str], text: str) -> None:
     own = item(
         "How long is a day on Mars?",
         "24.6 hours",
@@ -501,16 +445,11 @@ def test_own_ids_never_leave(
         assert not {*hyperedges, *support, own.id} & {shown.id, *shown.hyperedges}
 
 
-def test_no_socket_is_opened(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, ldp: ExportFilterMaker
-) -> None:
+def test_no_socket_is_opened(export_of: ExportMaker, item: ItemMaker, ldp: ExportFilterMaker) -> None:
     with watched() as events:
         items: list[MemoryItem] = [item(question, "Ward 7") for question in CANARIES.values()]
         units = [EvidenceUnit("unit-00000001", question, "device-a", 0.5) for question in CANARIES.values()]
-        for export in (
-            _export("type-masking", pipeline, encoder, opaque),
-            ldp(),
-        ):
+        for export in (export_of("type-masking"), ldp()):
             export.release_items(items)
             export.release_evidence(units)
             export.release_answer(Answer("q", " ".join(CANARIES.values()), "cognizer", 0.5, ()))

@@ -1,7 +1,5 @@
 """Structured identifiers are found, and ordinary numbers are left alone."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
@@ -167,10 +165,7 @@ def test_ordinary_numbers_are_no_identifiers(text: str) -> None:
     assert [text[span.start : span.end] for span in find_identifiers(probe(text), ALL)] == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["DOB: 12/03/1971", "She was born on 4 May 1980.", "date of birth is March 3, 1999"],
-)
+@pytest.mark.parametrize("text", ["DOB: 12/03/1971", "She was born on 4 May 1980.", "date of birth is March 3, 1999"])
 def test_dates_of_birth_only_where_asked(text: str) -> None:
     assert not find_identifiers(text, ALL)
     assert [span.type for span in find_identifiers(text, ALL | {"DATE_OF_BIRTH"})] == ["DATE_OF_BIRTH"]

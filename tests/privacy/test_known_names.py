@@ -1,7 +1,5 @@
 """A name that was found once is found everywhere: in other memories, in later rounds, and in no word that it is not."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -10,14 +8,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import StoreCorruptError
-from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy import Bundle, ExportFilter, TypeMasking
+from fedrag_flwr.privacy import Bundle, TypeMasking
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.persons import is_written_as_name
 from fedrag_flwr.privacy.register import Register, read_register
 from fedrag_flwr.records import Document, Fact
 from fedrag_flwr.text import SpacyPipeline
-from tests.privacy.conftest import ItemMaker, Opaque, make_export_filter
+from tests.privacy.conftest import ExportMaker, ItemMaker, Opaque
 
 TELLS = ("Who keeps the lamp?", "Bolwick Xqwu")  # the answer is known to be a person
 
@@ -39,29 +36,15 @@ OTHERS = [
 ]
 
 
-def _export(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, names: Path | None = None, public: tuple[str, ...] = ()
-) -> ExportFilter:
-    return make_export_filter(
-        "type-masking",
-        encoder=encoder,
-        pipeline=pipeline,
-        opaque=opaque,
-        device="device-a",
-        names=names,
-        public_names=public,
-    )
-
-
 @pytest.mark.parametrize(("text", "expected"), CANARIES)
 def test_a_name_that_one_memory_tells_is_masked_in_the_other(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, text: str, expected: str
+    export_of: ExportMaker, item: ItemMaker, text: str, expected: str
 ) -> None:
     hidden = item(text, "in 1950", id="hidden", anchors=("bolwick xqwu", "tune"))
     told = item(*TELLS, answer_type="PERSON", id="told")
-    [alone] = _export(pipeline, encoder, opaque).release_items([hidden]).items
+    [alone] = export_of("type-masking").release_items([hidden]).items
     assert "xqwu" in alone.question.casefold()  # else this tells nothing
-    released = _export(pipeline, encoder, opaque).release_items([hidden, told])
+    released = export_of("type-masking").release_items([hidden, told])
     [shown] = released.items
     assert released.withheld == {"answer-masked": 1}
     assert shown.question == expected
@@ -69,37 +52,27 @@ def test_a_name_that_one_memory_tells_is_masked_in_the_other(
 
 
 @pytest.mark.parametrize("text", OTHERS)
-def test_words_that_are_not_the_name_stay(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, text: str
-) -> None:
+def test_words_that_are_not_the_name_stay(export_of: ExportMaker, item: ItemMaker, text: str) -> None:
     others, told = item(text, "in 1950", id="other"), item(*TELLS, answer_type="PERSON", id="told")
-    [shown] = _export(pipeline, encoder, opaque).release_items([others, told]).items
+    [shown] = export_of("type-masking").release_items([others, told]).items
     assert shown.question == text
 
 
-def test_a_name_is_known_to_later_rounds_and_processes(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, tmp_path: Path
-) -> None:
+def test_a_name_is_known_to_later_rounds_and_processes(export_of: ExportMaker, item: ItemMaker, tmp_path: Path) -> None:
     path = tmp_path / "names.sqlite"
-    _export(pipeline, encoder, opaque, path).release_items([item(*TELLS, answer_type="PERSON")])
-    later = _export(pipeline, encoder, opaque, path)
+    export_of("type-masking", names=path).release_items([item(*TELLS, answer_type="PERSON")])
+    later = export_of("type-masking", names=path)
     [shown] = later.release_items([item(CANARIES[0][0], "in 1950")]).items
     assert shown.question == CANARIES[0][1]
     assert b"qwu" not in b"".join(file.read_bytes().lower() for file in tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_what_presidio_alone_finds_is_known_to_later_processes(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, tmp_path: Path, kept: bool
-) -> None:
+def test_what_presidio_finds_is_known_to_later_processes(export_of: ExportMaker, tmp_path: Path, kept: bool) -> None:
     path, shown = tmp_path / "names.sqlite", ""
     for text in ("Dr. Bolwick Xqwu left.", CANARIES[0][0]):
-        export = make_export_filter(
+        export = export_of(
             "none",
-            encoder=encoder,
-            pipeline=pipeline,
-            opaque=opaque,
-            device="device-a",
             names=path if kept else None,
             operators="presidio",
         )
@@ -108,29 +81,25 @@ def test_what_presidio_alone_finds_is_known_to_later_processes(
     assert shown == CANARIES[0][kept]
 
 
-def test_without_an_operator_no_names_are_kept(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, tmp_path: Path
-) -> None:
+def test_without_an_operator_no_names_are_kept(export_of: ExportMaker, tmp_path: Path) -> None:
     path = tmp_path / "names.sqlite"
-    make_export_filter("none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a", names=path).close()
+    export_of("none", names=path).close()
     assert not path.exists()
 
 
-def test_two_filters_of_one_device_know_the_same(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, tmp_path: Path
-) -> None:
-    one, two = (_export(pipeline, encoder, opaque, tmp_path / "names.sqlite") for _ in range(2))
+def test_two_filters_of_one_device_know_the_same(export_of: ExportMaker, item: ItemMaker, tmp_path: Path) -> None:
+    one, two = (export_of("type-masking", names=tmp_path / "names.sqlite") for _ in range(2))
     two.release_items([item("Which tune is it?", "a march")])  # it has read the file, and there was nothing
     one.release_items([item(*TELLS, answer_type="PERSON")])
     [shown] = two.release_items([item(CANARIES[0][0], "in 1950")]).items
     assert shown.question == CANARIES[0][1]
 
 
-def test_the_public_list_wins(pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker) -> None:
+def test_the_public_list_wins(export_of: ExportMaker, opaque: Opaque, item: ItemMaker) -> None:
     public = item("Which tune did the Bolwick Xqwu play?", "a march", id="public")
     alone = item("Which tune is the Xqwu march?", "a slow one", id="alone")
     private = item("Who keeps the lamp?", "Jadwiga Xqwu", answer_type="PERSON", id="private")
-    export = _export(pipeline, encoder, opaque, public=("Bolwick Xqwu",))
+    export = export_of("type-masking", public_names=("Bolwick Xqwu",))
     shown = {one.id: one.question for one in export.release_items([public, alone, private]).items}
     assert shown == {opaque("public"): public.question, opaque("alone"): alone.question}
 
@@ -169,16 +138,6 @@ def test_documents_tell_what_is_no_name_of_a_person(pipeline: SpacyPipeline, nam
     assert read_register(passages).doubts(name, frozenset({"PERSON"})) is doubted
 
 
-def test_a_doubtful_name_is_masked_only_where_it_was_seen(pipeline: SpacyPipeline) -> None:
-    names = KnownNames()
-    names.know(Register(types={"quarrendon": "GPE"}))
-    seen = Bundle(("Who signed it?", "Quarrendon"), known=(Fact("Quarrendon", "PERSON", ""),))
-    other = Bundle(("Which mill lies in Quarrendon?", "the old one"))
-    first, second = TypeMasking(pipeline, names=names).operate([seen, other])
-    assert first.prose[1] == "[PERSON]"
-    assert second.prose == other.prose
-
-
 @pytest.mark.parametrize(
     ("form", "kind", "named"),
     [
@@ -195,11 +154,22 @@ def test_a_description_is_no_name(form: str, kind: str, *, named: bool) -> None:
     assert is_written_as_name(form, kind) is named
 
 
-def test_a_description_is_masked_only_where_it_was_seen(pipeline: SpacyPipeline) -> None:
-    keepers = "keepers of the lamp"
-    seen = Bundle(("Who signed it?", keepers), known=(Fact(keepers, "PERSON", ""),))
-    other = Bundle((f"How long did the {keepers} sleep?", "two days"))
-    first, second = TypeMasking(pipeline).operate([seen, other])
+@pytest.mark.parametrize(
+    ("name", "types", "text"),
+    [
+        ("Quarrendon", {"quarrendon": "GPE"}, "Which mill lies in Quarrendon?"),
+        ("keepers of the lamp", {}, "How long did the keepers of the lamp sleep?"),
+    ],
+    ids=["doubtful", "a description"],
+)
+def test_what_may_be_no_name_is_masked_only_where_it_was_seen(
+    pipeline: SpacyPipeline, name: str, types: dict[str, str], text: str
+) -> None:
+    names = KnownNames()
+    names.know(Register(types=types))
+    seen = Bundle(("Who signed it?", name), known=(Fact(name, "PERSON", ""),))
+    other = Bundle((text, "the old one"))
+    first, second = TypeMasking(pipeline, names=names).operate([seen, other])
     assert first.prose[1] == "[PERSON]"
     assert second.prose == other.prose
 
@@ -219,9 +189,7 @@ _TEXTS = st.lists(st.sampled_from(["Qa", "qb", "Qc", "Qab", "q", "b"]), max_size
 
 @given(_NAMES, _TEXTS, st.sampled_from([" ", "  ", "-", ", ", " of "]))
 @example([("qb", "qb")], ["qb", "qb"], "-")
-def test_it_finds_what_a_search_for_each_name_finds(
-    names: list[tuple[str, ...]], words: list[str], between: str
-) -> None:
+def test_it_finds_what_a_search_for_each_finds(names: list[tuple[str, ...]], words: list[str], between: str) -> None:
     known, text = KnownNames(), between.join(words)
     known.learn((" ".join(name), "PERSON") for name in names)
     found = {(form.text, form.rule) for form in known.find(Bundle((text,)))}
@@ -242,9 +210,7 @@ def test_names_wait_until_they_are_settled(tmp_path: Path) -> None:
     assert not names.find(Bundle(("Ask Bolwick Xqwu.",)), names.pending())
 
 
-def test_what_turns_out_to_be_a_person_is_masked_as_one_and_waits_again(
-    pipeline: SpacyPipeline, tmp_path: Path
-) -> None:
+def test_who_turns_out_to_be_a_person_is_masked_and_waits_again(pipeline: SpacyPipeline, tmp_path: Path) -> None:
     names = KnownNames(tmp_path / "names.sqlite")
     text = Bundle((CANARIES[0][0],))
     names.learn([("Bolwick Xqwu", "ORG")])

@@ -1,7 +1,5 @@
 """What the ledger says was spent, where memo or ledger is deleted, put back from a backup or cut short by a kill."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys
@@ -14,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fedrag_flwr.demo import PARTITION
-from fedrag_flwr.errors import BudgetError
+from fedrag_flwr.errors import BudgetError, EmptySourceError, ModelMissingError, PrivacyError, StoreFullError
 from fedrag_flwr.privacy import (
     BudgetLedger,
     EntityPartition,
@@ -23,8 +21,9 @@ from fedrag_flwr.privacy import (
     SurrogateMemo,
     load_partition,
 )
-from fedrag_flwr.privacy.ledger import BUDGET, MEMO
+from fedrag_flwr.privacy.ledger import BUDGET, MEMO, DurableFile
 from fedrag_flwr.privacy.randomised_response import entity_digest
+from fedrag_flwr.sqlite_errors import own_errors
 
 Asked = list[tuple[str, str]]
 EPSILON = 0.1
@@ -106,9 +105,7 @@ def test_an_older_memo_from_a_backup_pays_for_what_it_lacks(release: Release, as
 
 
 @pytest.mark.parametrize("lost", ["the ledger", "its last hours"])
-def test_a_ledger_that_lost_what_it_knew_is_told_by_the_memo(
-    lost: str, release: Release, asked: Asked, tmp_path: Path
-) -> None:
+def test_a_ledger_that_lost_its_own_asks_the_memo(lost: str, release: Release, asked: Asked, tmp_path: Path) -> None:
     release(names=asked[:5], limit=2 * EPSILON)
     shutil.copy(tmp_path / BUDGET, tmp_path / "backup")
     first = release(limit=2 * EPSILON)
@@ -121,9 +118,7 @@ def test_a_ledger_that_lost_what_it_knew_is_told_by_the_memo(
     assert release(limit=2 * EPSILON) == first
 
 
-def test_epochs_at_the_same_time_keep_to_the_limit(
-    partition: EntityPartition, asked: Asked, release: Release, tmp_path: Path
-) -> None:
+def test_epochs_at_once_are_limited(partition: EntityPartition, asked: Asked, release: Release, tmp_path: Path) -> None:
     release(limit=3 * EPSILON)
     with ThreadPoolExecutor(4) as pool:
         given = list(pool.map(lambda epoch: release(limit=3 * EPSILON, epoch=epoch), range(1, 9)))
@@ -178,3 +173,33 @@ def test_a_kill_between_the_files_leaves_no_draw_for_free(step: str, lost: bool,
     assert origins(given) == {"group"}
     assert response().perturb(names) == given
     assert spent(tmp_path, names) == {2.0 if lost else 1.0}
+
+
+WORDS = "CREATE TABLE IF NOT EXISTS words (word TEXT)"
+
+
+def _put(file: DurableFile, *words: str) -> None:
+    with file.writing() as connection:
+        connection.executemany("INSERT INTO words VALUES (?)", [(word,) for word in words])
+
+
+def test_an_error_of_ours_stays_what_it_is(tmp_path: Path) -> None:
+    """Some of ours are also the operating system's."""
+    with closing(DurableFile(tmp_path / "file.sqlite", "list", WORDS, 1)) as file:
+        for error in (EmptySourceError("nothing there"), PrivacyError("it may not leave"), ModelMissingError("gone")):
+            with pytest.raises(type(error), match=error.what), file.writing():
+                raise error
+            with pytest.raises(type(error), match=error.what), own_errors(tmp_path, "other.sqlite"):
+                raise error
+
+
+def test_a_full_disk_is_told_and_keeps_what_was_committed(tmp_path: Path) -> None:
+    with closing(DurableFile(tmp_path / "file.sqlite", "list", WORDS, 1)) as file:
+        _put(file, "first")
+        with file.reading() as connection:
+            connection.execute("PRAGMA max_page_count = 20")  # SQLite then behaves as on a full disk
+        with pytest.raises(StoreFullError, match="the disk is full"):
+            _put(file, *["long" * 1_000] * 50)
+        _put(file, "last")
+        with file.reading() as connection:
+            assert connection.execute("SELECT word FROM words").fetchall() == [("first",), ("last",)]

@@ -1,7 +1,5 @@
 """Whom a text does not name pays nothing for it, and nobody whom it names is shown for that."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -52,9 +50,7 @@ def _spent(ledger: BudgetLedger) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("text", ["Maria Lopez opened the mill.", "Maria Lopez opened the mill. Maria left."])
-def test_a_namesake_pays_nothing_and_keeps_nothing_back(
-    ldp: LocalDifferentialPrivacy, ledger: BudgetLedger, text: str
-) -> None:
+def test_a_namesake_neither_pays_nor_withholds(ldp: LocalDifferentialPrivacy, ledger: BudgetLedger, text: str) -> None:
     ledger.spend(entity_digest(KOWALSKA.text), "something else", LIMIT / 2)
     [shown] = ldp.operate([WARD.tell(Bundle((text,)))])
     assert shown.refusal == ""
@@ -70,9 +66,7 @@ def test_a_namesake_pays_nothing_and_keeps_nothing_back(
         ("Maria Lopez met Maria Kowalska.", {LOPEZ.text, KOWALSKA.text}),
     ],
 )
-def test_whom_a_text_may_name_pays(
-    ldp: LocalDifferentialPrivacy, ledger: BudgetLedger, text: str, paid: set[str]
-) -> None:
+def test_who_may_be_named_pays(ldp: LocalDifferentialPrivacy, ledger: BudgetLedger, text: str, paid: set[str]) -> None:
     ldp.operate([WARD.tell(Bundle((text,)))])
     assert {name for name, spent in _spent(ledger).items() if spent} == paid
 

@@ -1,7 +1,5 @@
 """Opening the export filter as settings ask: the partition fits, surrogates and spent budgets outlast store and run."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -93,7 +91,7 @@ def test_surrogates_stay_and_are_paid_once(opener: Opener, items: list[MemoryIte
 @pytest.mark.parametrize(
     "changes", [{"epoch": 1}, {"epsilon": EPSILON / 2}, {"partition": "demo-strong"}], ids=lambda one: next(iter(one))
 )
-def test_nothing_leaves_beyond_the_budget(
+def test_no_item_beyond_the_budget(
     opener: Opener, items: list[MemoryItem], tmp_path: Path, changes: dict[str, object]
 ) -> None:
     opener.export(tmp_path).release_items(items)
@@ -114,9 +112,7 @@ def test_a_lost_memo_stops_what_would_be_drawn_anew(opener: Opener, items: list[
     assert {ledger.spent(entity_digest(name)) for _, name, _ in ASKED} == {2 * EPSILON}
 
 
-def test_neither_a_rebuilt_store_nor_a_fresh_simulation_resets_a_budget(
-    opener: Opener, items: list[MemoryItem], tmp_path: Path
-) -> None:
+def test_no_new_store_or_simulation_resets_a_budget(opener: Opener, items: list[MemoryItem], tmp_path: Path) -> None:
     settings = Settings.from_config({"home": str(tmp_path)})
     root, folder = tmp_path / "devices" / settings.data_key / "device-a", tmp_path / "privacy" / "device-a"
     MemoryStore.open(root, {"device": "device-a", "dimension": "384"}).close()

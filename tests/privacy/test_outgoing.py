@@ -1,7 +1,5 @@
 """The outgoing ledger: every release is counted once, by hour, run and kind, and survives the device."""
 
-from __future__ import annotations
-
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,8 +13,7 @@ from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.ledger import BudgetLedger
 from fedrag_flwr.privacy.outgoing import FILE, OutgoingLedger, weight
 from fedrag_flwr.records import Answer, EvidenceUnit, because
-from fedrag_flwr.text import SpacyPipeline
-from tests.privacy.conftest import ItemMaker, Opaque, make_export_filter
+from tests.privacy.conftest import ExportMaker, ItemMaker
 
 NOON = 1_800_000_000 // 3600 * 3600
 
@@ -96,11 +93,9 @@ def test_threads_keep_their_releases_apart(shares: list[list[int]]) -> None:
 
 
 def test_the_export_filter_counts_what_it_releases_and_keeps_no_text(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, tmp_path: Path
+    export_of: ExportMaker, encoder: Encoder, item: ItemMaker, tmp_path: Path
 ) -> None:
-    export = make_export_filter(
-        "type-masking", encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a", folder=tmp_path
-    )
+    export = export_of("type-masking", folder=tmp_path)
     secret = "Maria Lopez"
     released = export.release_items([item(f"Where does {secret} live?", "In Lisbon"), item("Who?", secret, origin="b")])
     answer = export.release_answer(

@@ -1,7 +1,5 @@
 """Masking with Presidio: what is found by which recogniser, what stays, and that no socket is opened for it."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Sequence
 

@@ -1,6 +1,4 @@
-"""FD-RAG eq. 16 over whole groups: exact ratios, sampled frequencies, memory and budget."""
-
-from __future__ import annotations
+"""FD-RAG eq. 16 over whole groups: exact ratios, sampled frequencies, memory and budget, and surrogates."""
 
 import hashlib
 import itertools
@@ -19,7 +17,9 @@ from scipy import stats  # type: ignore[import-untyped, unused-ignore]
 from fedrag_flwr.demo import PARTITION, PARTITION_STRONG
 from fedrag_flwr.errors import BudgetError, SettingError, StoreCorruptError, StoreMismatchError
 from fedrag_flwr.privacy import (
+    SENSITIVE_TYPES,
     BudgetLedger,
+    Bundle,
     EntityPartition,
     RandomisedResponse,
     SurrogateMemo,
@@ -27,6 +27,13 @@ from fedrag_flwr.privacy import (
     probabilities,
     respond,
 )
+from fedrag_flwr.privacy.ldp import _stand_ins
+from fedrag_flwr.privacy.persons import Found, find_entities
+from fedrag_flwr.privacy.randomised_response import Surrogate
+from fedrag_flwr.privacy.replacement import rewrite
+from fedrag_flwr.privacy.vocabulary import Group
+from fedrag_flwr.text import SpacyPipeline
+from fedrag_flwr.text.words import normalise_anchor
 from simulations.benchmarks.privacy import empirical_epsilon, largest_log_ratio
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 8.0)
@@ -111,9 +118,7 @@ def test_the_drawn_surrogates_follow_the_distribution(partition: EntityPartition
     assert stats.chisquare(counts, expected).pvalue > 1e-9  # unseeded: it fails once in a thousand million runs
 
 
-def test_draws_come_from_the_operating_system_alone(
-    partition: EntityPartition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_draws_are_the_system_s(partition: EntityPartition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the system's random bytes repeat, draws repeat; any other generator would go its own way."""
     asked = [(group.type, name) for group in partition.groups for name in group.members]
 
@@ -151,9 +156,7 @@ def test_devices_draw_each_for_themselves(partition: EntityPartition, tmp_path: 
     assert [device.perturb(asked) for device in drawn] == [first, second]
 
 
-def test_a_surrogate_outlives_the_process_and_the_rest_of_its_group_differs(
-    partition: EntityPartition, tmp_path: Path
-) -> None:
+def test_a_surrogate_outlives_the_process_and_others_differ(partition: EntityPartition, tmp_path: Path) -> None:
     asked = [(group.type, name) for group in partition.groups for name in group.members]
     memo = SurrogateMemo(tmp_path / "memo.sqlite")
     first = RandomisedResponse(partition, 1.0, memo).perturb(asked)
@@ -251,3 +254,52 @@ def test_a_torn_or_foreign_file_is_refused(tmp_path: Path) -> None:
 def test_epsilon_must_be_positive(partition: EntityPartition, tmp_path: Path, epsilon: float) -> None:
     with pytest.raises(SettingError, match="epsilon"):
         RandomisedResponse(partition, epsilon, SurrogateMemo(tmp_path / "memo.sqlite"))
+
+
+CAPITALS = Group("ORG", ("UNICEF", "Oxfam", "Red Cross", "CARITAS", "Malteser"))
+
+
+@pytest.mark.parametrize("spelt", [str, str.upper, str.lower])
+def test_all_names_of_a_group_leave_alike_under_one_surrogate(spelt: Callable[[str], str]) -> None:
+    for group in (CAPITALS, *load_partition(PARTITION).groups, *load_partition(PARTITION_STRONG).groups):
+        drawn = Surrogate(group.members[1], "group")
+        shown = set()
+        for name in group.members:
+            bundle = Bundle((spelt(f"Who wrote to {name} in 2011?"), spelt(name)), (normalise_anchor(name), "2011"))
+            rewritten = rewrite(bundle, _stand_ins(Found(spelt(name), group.type, "recogniser"), drawn))
+            shown.add((rewritten.prose, rewritten.anchors, rewritten.changes))
+        [(prose, anchors, _)] = shown
+        assert prose == (spelt("Who wrote to {} in 2011?").format(drawn.name), drawn.name)
+        assert anchors == (normalise_anchor(drawn.name), "2011")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("Mei Wu", "Mei Wu came. Wu slept, 5 wu, WU.", "Marie Curie came. Curie slept, 5 wu, WU."),
+        (
+            "Anna Kowalczyk-Brandt",
+            "Brandt came, Kowalczyk-Brandt and Anna, as KOWALCZYK.",
+            "Curie came, Curie and Marie, as Curie.",
+        ),
+        ("Kowalczyk-Brandt", "Brandt came, and Kowalczyk-Brandt.", "Curie came, and Marie Curie."),
+    ],
+)
+def test_the_words_of_a_name_follow_its_surrogate(name: str, text: str, expected: str) -> None:
+    drawn = Surrogate("Marie Curie", "group")
+    shown = rewrite(Bundle((text,)), _stand_ins(Found(name, "PERSON", "recogniser"), drawn))
+    assert shown.prose == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("The money came from NASA in 2011.", {"NASA"}),
+        ("UNICEF paid for it, and the US did not.", {"UNICEF", "US"}),
+        ("Ask [PERSON] at NASA about [ORG].", {"NASA"}),
+        ("[PERSON] works for [ORG] in [GPE].", set()),  # what is masked already is no name
+    ],
+)
+def test_names_in_capitals_are_found_placeholders_not(text: str, names: set[str], pipeline: SpacyPipeline) -> None:
+    [found] = find_entities([Bundle((text,))], pipeline, frozenset(SENSITIVE_TYPES))
+    assert {form.text for form in found} == names

@@ -1,7 +1,5 @@
 """What one sentence of a device shows to be private is masked in every other text of it."""
 
-from __future__ import annotations
-
 import pytest
 
 from fedrag_flwr.privacy import Bundle, TypeMasking
@@ -44,9 +42,7 @@ def passages(pipeline: SpacyPipeline) -> list[Passage]:
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES)
-def test_what_is_known_is_masked_everywhere(
-    pipeline: SpacyPipeline, passages: list[Passage], text: str, expected: str
-) -> None:
+def test_what_is_known_is_masked(pipeline: SpacyPipeline, passages: list[Passage], text: str, expected: str) -> None:
     [told] = TypeMasking(pipeline).operate([read_register(passages).tell(Bundle((text,)))])
     assert told.prose == (expected,)
 

@@ -1,7 +1,5 @@
 """A name that is learnt voids what was released only where it may stand in it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

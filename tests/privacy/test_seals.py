@@ -1,7 +1,5 @@
 """Sealed messages and tags: they open for whom and what they were made for, and for nothing else."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The vector of several sentences is of what the operators leave of them, and of too few there is none."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -13,8 +11,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy import Bundle
 from fedrag_flwr.privacy.vectors import FEWEST, Content, mean_vectors
-from fedrag_flwr.text import SpacyPipeline
-from tests.privacy.conftest import Opaque, make_export_filter
+from tests.privacy.conftest import ExportMaker
 
 PLAIN = ("The ferry leaves at noon.", "Salt is mined in the hills.", "The mill stands by the river.", "Copper is sold.")
 NAMED = "Maria Lopez visited the clinic in the spring."
@@ -67,34 +64,28 @@ def sentences(encoder: Encoder) -> Content:
     return Content(texts, encoder.encode(texts))
 
 
-def test_through_the_export_filter_a_masked_name_is_in_no_vector(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, sentences: Content
-) -> None:
-    export = make_export_filter("type-masking", encoder=encoder, pipeline=pipeline, opaque=opaque, device="a")
+def test_a_masked_name_is_in_no_vector(export_of: ExportMaker, encoder: Encoder, sentences: Content) -> None:
+    export = export_of("type-masking", device="a")
     (shown,) = export.release_summaries({"community-1": "Subjects: Harbours."}, {"community-1": sentences}).items
     masked = encoder.encode([*PLAIN[:3], NAMED.replace("Maria Lopez", "[PERSON]")])
     assert np.allclose(shown.vector, unit(masked.mean(axis=0)), atol=2e-3)
     assert not np.allclose(shown.vector, unit(sentences.vectors.mean(axis=0)), atol=2e-3)
 
 
-def test_of_too_few_sentences_the_vector_is_the_text_s(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, sentences: Content
-) -> None:
-    export = make_export_filter("type-masking", encoder=encoder, pipeline=pipeline, opaque=opaque, device="a")
+def test_of_few_sentences_it_is_the_text_s(export_of: ExportMaker, encoder: Encoder, sentences: Content) -> None:
+    export = export_of("type-masking", device="a")
     few = Content(sentences.texts[: FEWEST - 1], sentences.vectors[: FEWEST - 1])
     (shown,) = export.release_summaries({"community-1": "Subjects: Harbours."}, {"community-1": few}).items
     assert np.allclose(shown.vector, encoder.encode(["Subjects: Harbours."])[0], atol=2e-3)
 
 
-def test_what_the_export_filter_keeps_back_counts_in_no_vector_of_passages(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
-) -> None:
+def test_what_is_kept_back_counts_in_no_vector_of_passages(export_of: ExportMaker, encoder: Encoder) -> None:
     passages = content((PLAIN[0], "Maria Lopez.", NAMED, "Salt. " * 4_000, PLAIN[1]))
     passages = Content(passages.texts, encoder.encode(list(passages.texts)))
-    masking = make_export_filter("type-masking", encoder=encoder, pipeline=pipeline, opaque=opaque, device="a")
+    masking = export_of("type-masking", device="a")
     masked = encoder.encode([NAMED.replace("Maria Lopez", "[PERSON]")])
     expected = np.vstack([passages.vectors[:1], masked, passages.vectors[4:]])
     assert np.allclose(masking.shown_vectors(passages), expected, atol=1e-5)
-    plain = make_export_filter("none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="a")
+    plain = export_of("none", device="a")
     assert np.array_equal(plain.shown_vectors(passages), passages.vectors[[0, 1, 2, 4]])
     assert plain.shown_vectors(Content((), passages.vectors[:0])).shape == (0, encoder.dimension)

@@ -1,7 +1,5 @@
 """The public partition: balanced, complete, repeatable and checked on loading."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

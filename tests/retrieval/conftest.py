@@ -1,7 +1,5 @@
 """The project's own demo corpus as passages, and the real encoder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The controller: what it looks at, how it is fitted and kept, and how it ranks."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

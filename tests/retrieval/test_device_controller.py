@@ -1,7 +1,5 @@
 """What is kept on disk of passages: written where it has changed, in no question's way, and gone with its document."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Iterator
@@ -78,10 +76,7 @@ def test_tuples_are_not_written_again_where_no_document_has_changed(root: Path) 
 
 @pytest.mark.parametrize(("order", "file"), [("controller", "tuples.jsonl"), ("late-interaction", "tokens.npz")])
 def test_a_full_disk_is_in_no_questions_way(
-    root: Path,
-    caplog: pytest.LogCaptureFixture,
-    order: Literal["controller", "late-interaction"],
-    file: str,
+    root: Path, caplog: pytest.LogCaptureFixture, order: Literal["controller", "late-interaction"], file: str
 ) -> None:
     with opened(root) as device:
         with full_disk():

@@ -1,7 +1,5 @@
 """The Cognizer's evidence in the controller's order, and which weights a device takes for it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3
@@ -54,9 +52,7 @@ def reasoned(device: EdgeDevice) -> Answer:
     return device.engine_over("none").finish(ASKED, ())
 
 
-def test_evidence_comes_from_the_passages_that_the_controller_puts_first(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_evidence_is_of_passages_that_the_controller_puts_first(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fedrag_flwr.device.modes.PASSAGES", 2)
     with opened(root, retrieval__order="controller") as device:
         first = [one.passage_id for one in device.orders.choose(ASKED.text, 2)]

@@ -1,7 +1,5 @@
 """The learned router: its features, its choice, and that it comes back from its file as it was."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

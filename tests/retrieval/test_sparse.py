@@ -1,7 +1,5 @@
 """BM25: parity with two libraries and the textbook, and what has no word."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -14,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr.records import Passage
-from fedrag_flwr.retrieval import Bm25Retriever, Bm25Settings, searchable_text, words
+from fedrag_flwr.retrieval import Bm25Retriever, Bm25Settings, ranked, searchable_text, words
 
 QUESTIONS = (
     "Which rocket launched the telescope that observes in the infrared?",
@@ -90,3 +88,26 @@ def test_words_of_any_script_match_whatever_their_case() -> None:
     passages = [Passage("p", "d", "", "ÉCOLE Straße Ночь", ())]
     for question in ("école", "STRASSE", "ночь"):
         assert [found.passage_id for found in Bm25Retriever(passages).rank(question, 1)] == ["p"]
+
+
+SCORES = st.lists(st.floats(-1e3, 1e3, allow_subnormal=False).map(lambda x: round(x, 2)), max_size=30)
+
+
+@given(SCORES, st.integers(-1, 40), st.sampled_from([-np.inf, 0.0]))
+def test_ranking_is_the_sorted_head(scores: list[float], k: int, above: float) -> None:
+    ids = [f"p{number:02d}" for number in range(len(scores))][::-1]
+    wanted = sorted((-score, name) for name, score in zip(ids, scores, strict=True) if score > above)[: max(k, 0)]
+    found = ranked(ids, np.array(scores), k, above=above)
+    assert [(one.passage_id, one.score) for one in found] == [(name, -score) for score, name in wanted]
+
+
+def test_the_last_bit_of_a_sum_does_not_decide() -> None:
+    first, second = 0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1
+    assert first != second
+    for scores in ([first, second], [second, first]):
+        assert [one.passage_id for one in ranked(["a", "b"], np.array(scores), 1)] == ["a"]
+
+
+def test_a_passage_is_searched_with_its_title() -> None:
+    assert searchable_text(Passage("p", "d", "Luna 9", "It landed.", ())) == "Luna 9\nIt landed."
+    assert searchable_text(Passage("p", "d", "", "It landed.", ())) == "It landed."

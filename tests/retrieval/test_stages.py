@@ -1,7 +1,5 @@
 """Dense retrieval, late interaction and rank fusion over the demo corpus with the real encoder."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -54,18 +52,14 @@ def test_dense_ranks_by_cosine(dense: DenseRetriever, passages: list[Passage]) -
     assert dense.scores(QUESTION) == pytest.approx(cosines, abs=1e-5)
 
 
-def test_late_interaction_agrees_with_the_reranker(
-    tokens: TokenTable, passages: list[Passage], questions: QuestionVectors
-) -> None:
+def test_it_agrees_with_the_reranker(tokens: TokenTable, passages: list[Passage], questions: QuestionVectors) -> None:
     wanted = LateInteractionReranker(load_encoder()).score(QUESTION, [searchable_text(p) for p in passages])
     every = LateInteractionRetriever(tokens, questions)
     assert every.scores(QUESTION, range(len(passages))) == pytest.approx(wanted, abs=5e-3)  # eight bits
     assert names(every.rank(QUESTION, 1)) == [passages[int(np.argmax(wanted))].id]
 
 
-def test_late_interaction_scores_only_candidates(
-    tokens: TokenTable, questions: QuestionVectors, dense: DenseRetriever
-) -> None:
+def test_it_scores_candidates_alone(tokens: TokenTable, questions: QuestionVectors, dense: DenseRetriever) -> None:
     every, few = (LateInteractionRetriever(tokens, questions, first, depth=8) for first in (None, dense))
     candidates = set(names(dense.rank(QUESTION, 8)))
     assert names(few.rank(QUESTION, 8)) == [name for name in names(every.rank(QUESTION, 99)) if name in candidates]

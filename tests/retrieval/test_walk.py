@@ -1,7 +1,5 @@
 """Walks over vertices and passages, and coverage, on a two-hop question with the real encoder."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -90,9 +88,7 @@ def test_a_walk_reaches_what_is_joined_to_the_nearest_fact_and_nothing_else(
     assert "bread" not in found
 
 
-def test_without_facts_the_nearest_passage_leads(
-    corpus: list[Passage], dense: DenseRetriever, questions: QuestionVectors
-) -> None:
+def test_without_facts_nearness_leads(corpus: list[Passage], dense: DenseRetriever, questions: QuestionVectors) -> None:
     plain = make_walk(corpus, dense, questions, WalkSettings(facts=0, passage_share=1.0))
     assert names(plain.rank(QUESTION, 1)) == names(dense.rank(QUESTION, 1))
 

@@ -1,7 +1,5 @@
 """The journal of a run: what stands in it stays, what is torn is asked again."""
 
-from __future__ import annotations
-
 import errno
 import os
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A whole federation on the in-process grid, with real encoder, spaCy and SmolLM2."""
 
-from __future__ import annotations
-
 import json
 import logging
 import shutil
@@ -126,9 +124,7 @@ PATHS_OF = [("no-rag", {"cognizer", "abstained"}), ("local-rag", {"cognizer", "a
 
 
 @pytest.mark.parametrize(("system", "paths"), PATHS_OF)
-def test_systems_without_collaboration_use_neither_memory_nor_others(
-    system: str, paths: set[str], first: FirstRun
-) -> None:
+def test_systems_that_work_alone_use_neither_memory_nor_others(system: str, paths: set[str], first: FirstRun) -> None:
     answers = rows(first, system).values()
     assert {row.path for row in answers} <= paths
     assert {source.partition("/")[0] for row in answers for source in row.sources} <= {row.home for row in answers}
@@ -296,9 +292,7 @@ def test_a_shared_memory_that_begins_anew_gets_and_gives_everything(first: First
     assert origins == {*DEVICES, FUSION}
 
 
-def test_where_the_shared_memory_begins_anew_nobody_keeps_what_a_device_gave_that_is_gone(
-    first: FirstRun, tmp_path: Path
-) -> None:
+def test_where_the_shared_memory_begins_anew_nobody_keeps_what_is_gone(first: FirstRun, tmp_path: Path) -> None:
     others = [name for name in DEVICES if name != "rivers"]
     files = first.files.copy_to(tmp_path).with_changes(baselines="", federation__devices=len(others))
 
@@ -322,19 +316,13 @@ def test_where_the_shared_memory_begins_anew_nobody_keeps_what_a_device_gave_tha
 @pytest.mark.parametrize(
     ("changes", "kind", "said"),
     [
-        (
-            {"strategy": "gossip"},
-            SettingError,
-            f"choose one of {', '.join(STRATEGIES)}",
-        ),
+        ({"strategy": "gossip"}, SettingError, f"choose one of {', '.join(STRATEGIES)}"),
         ({"baselines": "local-rag, gossip"}, SettingError, "'gossip' is not a strategy"),
         ({"data__split": "dev"}, SettingError, "no questions of split 'dev'"),
         ({"data__questions": "/no/such/questions.jsonl"}, SourceError, "questions.jsonl"),
     ],
 )
-def test_a_wrong_plan_is_refused_before_any_message(
-    changes: dict[str, str], kind: type[Exception], said: str, first: FirstRun
-) -> None:
+def test_a_wrong_plan_is_refused(changes: dict[str, str], kind: type[Exception], said: str, first: FirstRun) -> None:
     files = first.files.with_changes(**changes)
     grid = files.grid()
     with pytest.raises(kind, match=said):
@@ -342,9 +330,7 @@ def test_a_wrong_plan_is_refused_before_any_message(
     assert grid.sent == []
 
 
-def test_what_ended_is_kept_where_a_later_system_fails(
-    first: FirstRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_ended_is_kept_if_others_fail(first: FirstRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = first.files.copy_to(tmp_path).with_changes(strategy="no-rag", baselines="flooding")
 
     def run(*_: object) -> RunOutcome:

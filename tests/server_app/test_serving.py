@@ -1,7 +1,5 @@
 """Questions that people put at their device wait there, are taken up by a run that serves, and come home answered."""
 
-from __future__ import annotations
-
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +15,7 @@ from fedrag_flwr.records import OpenQuestion, Question, WaitingBatch
 from fedrag_flwr.settings import Plain
 from server_app.serving import serve
 from strategies import ServerTools
-from tests.strategies.federation import DEVICES, Federation, graphed
+from tests.strategies.federation import DEVICES, Federation, graphed, tampering
 from tests.strategies.waiting import put, serving
 
 FOREIGN = Question("w1", "How high is Mount Cairl?", "bridges")
@@ -135,14 +133,10 @@ def test_a_withdrawn_question_costs_no_other_its_answer(files: Federation) -> No
 def test_questions_in_another_s_name_are_refused(files: Federation) -> None:
     put(files, FOREIGN)
 
-    def lie(reply: Message) -> Message:
-        if wire.kind_of(reply.content) == "WaitingBatch":
-            batch = wire.decode(reply.content, WaitingBatch, run="1")
-            lies = tuple(Question(one.id, one.text, "rivers") for one in batch.questions)
-            reply.content = wire.encode(WaitingBatch(batch.device, lies), run="1")
-        return reply
+    def lie(batch: WaitingBatch) -> WaitingBatch:
+        return replace(batch, questions=tuple(replace(one, home="rivers") for one in batch.questions))
 
-    run, _ = serving(files, lie)
+    run, _ = serving(files, tampering(WaitingBatch, lie))
     run.run()
     assert "another device's name" in run.strategy.transport.traffic.missing["bridges"]
     with files.device("bridges") as home:
@@ -152,22 +146,17 @@ def test_questions_in_another_s_name_are_refused(files: Federation) -> None:
 def test_who_offers_another_s_question_is_named_and_costs_it_nothing(files: Federation) -> None:
     """Owners see the ids of questions that they help with; `bridges` is heard before `rivers`."""
     asked = [Question(name, NOBODY.text, "rivers") for name in ("w5", "w6")]
-    changed = files
     lies: list[Question] = []
 
-    def lie(reply: Message) -> Message:
-        if wire.kind_of(reply.content) == "WaitingBatch":
-            batch = wire.decode(reply.content, WaitingBatch, run="1")
-            if batch.device == "bridges":
-                reply.content = wire.encode(replace(batch, questions=(*batch.questions, *lies)), run="1")
-        return reply
+    def lie(batch: WaitingBatch) -> WaitingBatch:
+        return replace(batch, questions=(*batch.questions, *lies))
 
-    run, _ = serving(changed, lie)
+    run, _ = serving(files, tampering(WaitingBatch, lie, "bridges"))
     assert run._refreshed()
-    put(changed, asked[0])
+    put(files, asked[0])
     assert [(one.id, one.home) for one in run._waiting()] == [("w5", "rivers")]
-    put(changed, FOREIGN)
-    put(changed, asked[1])
+    put(files, FOREIGN)
+    put(files, asked[1])
     lies.append(Question("w5", "", "bridges"))
     found = {(one.id, one.home) for one in run._waiting()}
     assert found == {("w1", "bridges"), ("w5", "rivers"), ("w6", "rivers")}
@@ -206,10 +195,8 @@ def test_devices_are_taken_in_as_they_come(files: Federation) -> None:
         assert home.delivered.all()["w1"].path == "remote"
 
 
-def test_a_silent_device_does_not_hold_up_the_others_questions(
-    files: Federation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("server_app.serving._PATIENCE", 5.0)
+def test_a_silent_device_holds_up_no_other_s_questions(files: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server_app.serving._PATIENCE", 2.0)
     changed = files.with_changes(federation__round_timeout=240.0)
     put(changed, FOREIGN)
     silent = 100 + DEVICES.index("museums")
@@ -221,7 +208,7 @@ def test_a_silent_device_does_not_hold_up_the_others_questions(
     run, _ = serving(changed, mute)
     run.run()
     assert run.strategy.transport.waited < 200
-    assert run.strategy.transport.traffic.missing == {f"node {silent}": "no reply to query.describe within 5 s"}
+    assert run.strategy.transport.traffic.missing == {f"node {silent}": "no reply to query.describe within 2 s"}
     with files.device("bridges") as home:
         assert home.delivered.all()["w1"].path == "remote"
 

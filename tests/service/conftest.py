@@ -1,7 +1,5 @@
 """One service for all tests of the folder, whose device a message of a run has built."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TypeVar
 

@@ -6,8 +6,6 @@ Two devices of the demo are built under ``$FEDRAG_HOME/page-pictures``; a second
 shared. One helps the other with a question that waits, and they share their memories, by the messages of a run.
 """
 
-from __future__ import annotations
-
 import shutil
 import threading
 import time

@@ -1,7 +1,5 @@
 """The documents of the tests' service, in which something is planted."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,12 +1,9 @@
 """The views over HTTP, the page's files, and who is kept away."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
@@ -110,10 +107,7 @@ def test_what_left_is_told_with_budgets_settings_and_origins(client: TestClient,
     [entities] = told["budgets"]
     assert (entities["whose"], entities["account"]["most"], entities["account"]["limit"]) == ("entities", 1.5, 10.0)
     assert {"name": "privacy.export", "value": "type-masking"} in told["held"]
-    assert told["origins"] == [
-        {"name": "a", "memories": 4, "own": True},
-        {"name": "b", "memories": 1, "own": False},
-    ]
+    assert told["origins"] == [{"name": "a", "memories": 4, "own": True}, {"name": "b", "memories": 1, "own": False}]
 
 
 FILES = ["", *(f"static/{path.name}" for path in sorted(STATIC.iterdir())), "static/answer_paths.js"]
@@ -162,8 +156,3 @@ def test_other_sites_are_kept_away(client: TestClient, headers: dict[str, str], 
     assert told.headers["cache-control"] == "no-store"
     if status != 200:
         assert set(told.json()) == {"error", "what"}
-
-
-def test_the_static_files_are_those_of_the_package() -> None:
-    assert {path.suffix for path in STATIC.iterdir()} == {".html", ".css", ".js", ".svg"}
-    assert Path(STATIC / "index.html").read_text(encoding="utf-8").startswith("<!doctype html>")

@@ -1,7 +1,5 @@
 """What is shown of an answer when a run brought another for the same question."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The page in a real browser, by keyboard alone: ask, see evidence, walk through the memory; texts stay texts."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

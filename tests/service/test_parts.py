@@ -1,7 +1,5 @@
 """The parts of a service by themselves: queues, rates, turns, devices kept open, frames, configs, log lines."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import subprocess
@@ -35,8 +33,8 @@ from fedrag_flwr.service.protocol import MESSAGE_TYPES, frame, socket_of, unfram
 from fedrag_flwr.service.queues import DeadlineError, RequestQueue
 from fedrag_flwr.service.resident import Resident
 from fedrag_flwr.settings import Plain, Settings
-from fedrag_flwr.sources.open_source import SourceSet
 from fedrag_flwr.wire_bytes import to_bytes
+from tests.device.test_edge import Stuck
 from tests.strategies.federation import Federation
 
 # --- what a Flower process loads --------------------------------------------------------------------------
@@ -129,11 +127,7 @@ def test_an_error_comes_out_of_a_queue_and_leaves_it_free() -> None:
     asyncio.run(scenario())
 
 
-@given(
-    st.floats(0.5, 50),
-    st.integers(1, 20),
-    st.lists(st.floats(0, 2), min_size=1, max_size=60),
-)
+@given(st.floats(0.5, 50), st.integers(1, 20), st.lists(st.floats(0, 2), min_size=1, max_size=60))
 def test_no_caller_gets_more_than_burst_and_rate_allow(rate: float, burst: int, pauses: list[float]) -> None:
     now = 0.0
     limit = RateLimit(rate, burst, lambda: now)
@@ -160,9 +154,7 @@ def test_the_caller_that_was_silent_for_longest_is_forgotten_first() -> None:
 
 
 @pytest.mark.parametrize(("path", "status"), [("/v1/answers", 401), ("/static/page.js", 200)])
-def test_who_has_no_token_takes_neither_the_others_rate_nor_the_log(
-    path: str, status: int, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_who_has_no_token_takes_no_other_s_rate(path: str, status: int, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "fedrag_flwr")
     guard = Guard(
         PlainTextResponse("in"),
@@ -233,17 +225,7 @@ def test_a_device_in_use_is_never_closed_and_idle_ones_go_in_order(files: Federa
     assert all(map(closed, opened))
 
 
-class Stuck(SourceSet):
-    """Sources that cannot be closed."""
-
-    def close(self) -> None:
-        """Say that the disk is full."""
-        raise StoreFullError("the disk is full")
-
-
-def test_a_device_that_does_not_close_well_is_no_error_of_its_last_user(
-    files: Federation, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_device_that_fails_to_close_fails_no_user(files: Federation, caplog: pytest.LogCaptureFixture) -> None:
     root = files.root / "home" / "devices" / files.settings.data_key / "bridges"
     kept = OpenDevices(root, lambda _: files.device("bridges"), 2)
     with kept.device(files.settings) as device:

@@ -1,7 +1,5 @@
 """A service as people, a Flower process and monitoring meet it."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import select
@@ -250,9 +248,7 @@ def send(
         ({"Authorization": "Bearer TOKEN", "Host": "localhost"}, 200, ""),
     ],
 )
-def test_over_loopback_a_token_is_needed(
-    service: ServiceProcess, headers: dict[str, str], status: int, error: str
-) -> None:
+def test_loopback_needs_a_token(service: ServiceProcess, headers: dict[str, str], status: int, error: str) -> None:
     sent = {name: told.replace("TOKEN", service.token) for name, told in headers.items()}
     asked = json.dumps({"question": QUESTION}).encode()
     for method, path, body in (

@@ -1,7 +1,5 @@
 """A service that is killed leaves what the next one needs; one that is told to end finishes what runs."""
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """What a service finds and leaves on its machine: sockets, tokens, configs, log lines."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 

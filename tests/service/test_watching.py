@@ -1,7 +1,5 @@
 """Documents that come, change and go while a service watches them, and files that people put there by the page."""
 
-from __future__ import annotations
-
 import asyncio
 import http.client
 import json

@@ -1,7 +1,5 @@
 """The benchmark of answers: sets, judging, made-up questions, rows that go on, tables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

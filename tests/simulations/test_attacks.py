@@ -1,7 +1,5 @@
 """The benchmarks of attacks: who is believed, what draws restore, and intervals that know both sides."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Parts of deployments: processes end with all that they started, runs are compared."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The benchmark of faults: an attempt ends in one of three ways, and a crash fails the benchmark."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable
@@ -32,9 +30,7 @@ def _lost() -> str:
         (_lost, (0, 0, 1, "AssertionError at ?: answers were lost 1")),
     ],
 )
-def test_an_attempt_is_right_or_told_of_or_a_crash(
-    act: Callable[[], str | None], row: tuple[int, int, int, str]
-) -> None:
+def test_an_attempt_is_right_told_or_a_crash(act: Callable[[], str | None], row: tuple[int, int, int, str]) -> None:
     tally = Tally()
     tally.attempt(act)
     assert tuple(tally.row().values()) == (1, *row)

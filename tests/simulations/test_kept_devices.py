@@ -1,7 +1,5 @@
 """Devices of a benchmark stay open between messages: what one message found is there for the next."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -66,9 +64,7 @@ def device_of(kept: KeptDevices, files: Federation, node_id: int = HOME) -> Edge
         return device
 
 
-def test_what_a_question_left_open_is_taken_by_the_message_that_finishes_it(
-    kept: KeptDevices, files: Federation
-) -> None:
+def test_what_a_question_left_open_is_taken_by_what_finishes_it(kept: KeptDevices, files: Federation) -> None:
     grid = LocalGrid(app_of(kept.reply), files.nodes, files.config)
     ask(grid, "train.build", BuildRequest(True), BuildReport)
     batch = ask(grid, "query.answer", AnswerRequest("assisted", (ELSEWHERE,)), AnswerBatch)

@@ -1,7 +1,5 @@
 """RAGRoute's network: fitted end to end on tiny files, and asking whom it should where that can be told."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

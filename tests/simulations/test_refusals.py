@@ -1,7 +1,5 @@
 """A real SuperLink with TLS and node keys: a registered node gets in, and nobody else; what counts as refused."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The benchmarks of retrieval: what their measures count, growing corpora, and federated training of the reranker."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -67,10 +65,7 @@ def test_names_move_on_in_the_alphabet_and_words_stay(text: str, places: int, ot
 
 
 def test_copies_are_new_passages_with_their_own_tuples() -> None:
-    of_a = [
-        EvidenceTuple("Ada Quent", "built", "tower", "a"),
-        EvidenceTuple("Ada Quent", "was born in", "1881", "a"),
-    ]
+    of_a = [EvidenceTuple("Ada Quent", "built", "tower", "a"), EvidenceTuple("Ada Quent", "was born in", "1881", "a")]
     grown = dict(corpus([("a", of_a), ("b", []), ("c", [EvidenceTuple("tower", "stands in", "Zell", "c")])], 8))
     assert list(grown) == ["a", "b", "c", "a-1", "b-1", "c-1", "a-2", "b-2"]
     assert all(one.passage_id == name for name, own in grown.items() for one in own)

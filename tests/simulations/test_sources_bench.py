@@ -1,7 +1,5 @@
 """The benchmark of sources: three forms state the same facts, and each question is answered by one record."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 from pathlib import Path
@@ -90,11 +88,7 @@ def test_each_question_is_answered_by_one_record_of_each_form(archive: Path, tmp
 
 
 def test_a_ranking_holds_each_record_once_by_its_best_score() -> None:
-    candidates = (
-        Candidate("a", False, 0.9, 0.0),
-        Candidate("b", True, 0.5, 1.0),
-        Candidate("a", True, 0.1, 0.2),
-    )
+    candidates = (Candidate("a", False, 0.9, 0.0), Candidate("b", True, 0.5, 1.0), Candidate("a", True, 0.1, 0.2))
     row = Row("q", "dev", 0.1, candidates)
     assert row.ranking(1.0) == [False, True]
     assert row.ranking(0.0) == [True, True]

@@ -1,7 +1,5 @@
 """Spoilt messages at a device and at the server: only errors of our own, which quote nothing of what was sent."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -117,9 +115,7 @@ def host(first: FirstRun, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield opened
 
 
-def test_a_device_refuses_spoilt_requests_in_words_that_quote_nothing(
-    samples: dict[str, Samples], host: OpenHost
-) -> None:
+def test_a_device_refuses_spoilt_requests_and_quotes_nothing(samples: dict[str, Samples], host: OpenHost) -> None:
     refused = 0
     for number, (kind, found) in enumerate(samples.items()):
         rng = np.random.default_rng([7, number])

@@ -1,7 +1,5 @@
 """The benchmarks of walks: growth is what it is called, systems learn apart, and peers are dealt whole."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

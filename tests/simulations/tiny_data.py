@@ -1,7 +1,5 @@
 """A tiny multi-hop file over the tests' made-up documents."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Mapping
@@ -35,11 +33,7 @@ def rows() -> list[dict[str, object]]:
                 "split": "dev",
                 "setting": "distractor",
                 "paragraphs": [
-                    {
-                        "title": name.replace("-", " ").title(),
-                        "text": texts[name],
-                        "is_supporting": name in gold,
-                    }
+                    {"title": name.replace("-", " ").title(), "text": texts[name], "is_supporting": name in gold}
                     for name in dict.fromkeys(names)
                 ],
             }
@@ -54,19 +48,3 @@ def write_data(folder: Path, name: str = "tiny", splits: Mapping[str, int | None
     with gzip.open(path, "wt", encoding="utf-8") as file:
         file.writelines(f"{json.dumps(row)}\n" for row in written)
     return path
-
-
-def write_pool(folder: Path) -> Path:
-    """Write the same questions over one shared pool, as ``pool_qa.jsonl`` and ``pool_corpus.jsonl``."""
-    passages = {}
-    questions = []
-    for row in rows():
-        paragraphs = row["paragraphs"]
-        assert isinstance(paragraphs, list)
-        passages.update({p["title"]: p["text"] for p in paragraphs})
-        gold = [p["title"] for p in paragraphs if p["is_supporting"]]
-        questions.append({**{key: row[key] for key in ("id", "question", "answer", "type")}, "gold_titles": gold})
-    corpus = [{"title": title, "text": text} for title, text in passages.items()]
-    for name, lines in (("pool_corpus", corpus), ("pool_qa", questions)):
-        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-    return folder / "pool_qa.jsonl"

@@ -1,7 +1,5 @@
 """Models and database servers that the tests of sources share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The process that reads foreign formats, with a reader of .odt that hangs, dies or floods as the file asks."""
 
-from __future__ import annotations
-
 import os
 import time
 

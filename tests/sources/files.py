@@ -1,7 +1,5 @@
 """Small files for the tests, and folders that may not be entered."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os

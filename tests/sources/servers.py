@@ -1,7 +1,5 @@
 """Database servers for tests: on loopback, on a free port, in a folder of their own, ended by their process."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

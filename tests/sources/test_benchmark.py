@@ -1,8 +1,7 @@
 """Benchmark files are read whole and dealt to devices disjointly, evenly and repeatably."""
 
-from __future__ import annotations
-
 import gzip
+import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from fedrag_flwr.sources import (
     read_multihop,
     write_partition,
 )
+from fedrag_flwr.sources.hub import in_schema
 from fedrag_flwr.sources.partition import Partition, write_documents
 
 
@@ -81,9 +81,7 @@ def test_bad_files_are_named(tmp_path: Path) -> None:
         ({"paragraphs": 5}, "another type"),
     ],
 )
-def test_a_row_of_other_types_is_named_before_anything_is_asked(
-    tmp_path: Path, changes: dict[str, Any], match: str
-) -> None:
+def test_a_row_of_other_types_is_named_at_once(tmp_path: Path, changes: dict[str, Any], match: str) -> None:
     path = _file(tmp_path / "x.jsonl.gz", [_row(0), _row(1, **changes)])
     with pytest.raises(DocumentError, match=rf"x\.jsonl\.gz:2.*{match}"):
         read_multihop(path)
@@ -99,9 +97,7 @@ def benchmarks(draw: st.DrawFn) -> Benchmark:
 
 
 @given(benchmarks(), st.integers(1, 6), st.integers(0, 9), st.sampled_from([None, 0.0, 0.3, 1.0]))
-def test_a_partition_is_disjoint_even_complete_and_repeatable(
-    benchmark: Benchmark, devices: int, seed: int, share: float | None
-) -> None:
+def test_a_partition_is_even_and_repeatable(benchmark: Benchmark, devices: int, seed: int, share: float | None) -> None:
     partition = partition_documents(benchmark, devices, seed, share)
     held = {name: {document.id for document in documents} for name, documents in partition.documents.items()}
     sizes = [len(ids) for ids in held.values()]
@@ -194,3 +190,51 @@ def test_the_real_files(tmp_path: Path, name: str) -> None:
     partition = partition_documents(benchmark, 5, 0)
     write_partition(tmp_path, partition)
     _same(tmp_path, partition)
+
+
+HOTPOT: dict[str, Any] = {
+    "id": "5a",
+    "question": "Who designed the bridge over the Ossel?",
+    "answer": "Odile Varro",
+    "type": "bridge",
+    "supporting_facts": {"title": ["Tarn Bridge", "Ossel"], "sent_id": [0, 1]},
+    "context": {
+        "title": ["Tarn Bridge", "Ossel", "Mount Cairl"],
+        "sentences": [["It opened in 1924.", " Odile Varro designed it."], ["A river."], ["A mountain."]],
+    },
+}
+MUSIQUE: dict[str, Any] = {
+    "id": "2hop__1_2",
+    "question": "Where was the designer of Tarn Bridge born?",
+    "answer": "Lindmoor",
+    "answer_aliases": ["Lindmoor Town"],
+    "paragraphs": [
+        {"idx": 0, "title": "Tarn Bridge", "paragraph_text": "Odile Varro designed it.", "is_supporting": True},
+        {"idx": 1, "title": "Ossel", "paragraph_text": "A river.", "is_supporting": False},
+    ],
+}
+
+
+def test_a_row_of_titles_and_sentences() -> None:
+    row = in_schema(HOTPOT, "dev")
+    assert (row["type"], row["split"], row["setting"], row["aliases"]) == ("bridge", "dev", "distractor", [])
+    assert row["paragraphs"][0]["text"] == "It opened in 1924. Odile Varro designed it."
+    assert [paragraph["is_supporting"] for paragraph in row["paragraphs"]] == [True, True, False]
+
+
+def test_a_row_of_paragraphs() -> None:
+    row = in_schema(MUSIQUE, "train")
+    assert (row["type"], row["split"], row["aliases"]) == ("2hop", "train", ["Lindmoor Town"])
+    assert [(p["title"], p["is_supporting"]) for p in row["paragraphs"]] == [("Tarn Bridge", True), ("Ossel", False)]
+
+
+@pytest.mark.parametrize("missing", ["answer", "context", "supporting_facts"])
+def test_a_row_of_another_shape_is_refused(missing: str) -> None:
+    with pytest.raises(KeyError):
+        in_schema({key: value for key, value in HOTPOT.items() if key != missing}, "dev")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("datasets") is not None, reason="datasets is installed: it would be asked")
+def test_without_the_package_the_error_says_what_to_install() -> None:
+    with pytest.raises(SourceError, match="not installed"):
+        read_multihop("hub:hotpotqa/hotpot_qa:distractor")

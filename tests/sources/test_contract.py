@@ -1,7 +1,5 @@
 """What holds of every searchable source, whatever database is below it."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

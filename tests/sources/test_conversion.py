@@ -1,7 +1,5 @@
 """A file that is broken, or breaks what reads it, costs itself alone, and every file of a folder is accounted for."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import zipfile
@@ -65,17 +63,20 @@ BROKEN: list[tuple[str, bytes, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "raw", "reason"), BROKEN, ids=[name for name, *_ in BROKEN])
-def test_a_broken_file_costs_itself_alone(tmp_path: Path, name: str, raw: bytes, reason: str) -> None:
-    (tmp_path / name).write_bytes(raw)
+def test_broken_files_cost_themselves_alone(tmp_path: Path) -> None:
+    for name, raw, _ in BROKEN:
+        (tmp_path / name).write_bytes(raw)
     (tmp_path / "z.docx").write_bytes(made.docx("Fine", ["It is read."]))
     reading = FolderSource(tmp_path).read()
     assert [document.id for document in reading.documents] == ["z.docx"]
-    (failure,) = reading.failures
-    assert failure.name == name
-    assert failure.document_id == ("" if reason == "no text" else name)  # what is empty now was not so by mistake
-    assert reason in failure.reason
-    assert "secret" not in failure.reason
+    failures = {failure.name: failure for failure in reading.failures}
+    assert sorted(failures) == sorted(name for name, *_ in BROKEN)
+    for name, _, reason in BROKEN:
+        assert failures[name].document_id == (
+            "" if reason == "no text" else name
+        )  # what is empty now was not so by mistake
+        assert reason in failures[name].reason
+    assert "secret" not in repr(reading.failures)
 
 
 class _Counting:
@@ -108,7 +109,7 @@ def test_what_breaks_a_library_costs_its_file_alone(tmp_path: Path, fault: str, 
 
 
 def test_a_file_that_takes_all_memory_costs_itself_alone(tmp_path: Path) -> None:
-    text = "<w:p><w:r><w:t>secret</w:t></w:r></w:p>" * 2_000_000
+    text = "<w:p><w:r><w:t>secret</w:t></w:r></w:p>" * 500_000
     space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
     whole = made.docx("T", ["x"])
     out = BytesIO()
@@ -209,7 +210,6 @@ def test_every_file_of_a_folder_is_accounted_for(tmp_path: Path) -> None:
     assert len(reading.documents) == len(good) + 1  # two of JSON lines
     assert sorted(failure.name for failure in reading.failures) == sorted(bad)
     assert {one.name: one.reason for one in reading.skipped} == skipped
-    assert len(reading.skipped) == len(skipped)
 
 
 def test_a_folder_of_nothing_to_read_may_be_empty(tmp_path: Path) -> None:

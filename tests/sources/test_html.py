@@ -1,7 +1,5 @@
 """Tables of pages: each cell behind its column's head, whatever marks the heads; a page's layout is no table."""
 
-from __future__ import annotations
-
 import pytest
 
 from fedrag_flwr.sources.html import html_text

@@ -1,7 +1,5 @@
 """Mapping files: read strictly, proposed from a schema, filled from the environment, and written back alike."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Mapping
 from itertools import pairwise
@@ -27,7 +25,7 @@ from fedrag_flwr.sources.sql.fusion import FusionWeights, fused, shares
 from fedrag_flwr.sources.sql.mapping import RecordMapping, SqlMapping, sql_toml
 from fedrag_flwr.sources.sql.records import SqlRecord
 from fedrag_flwr.sources.sql.source import SqlSource
-from tests.sources.wards import MAKE, graph_mapping, sql_mapping
+from tests.sources.wards import MAKE, graph_mapping, run_sql, sql_mapping
 
 GOOD = (
     'kind = "sql"\nname = "ward"\nurl = "sqlite:///ward.db"\n[[record]]\ntable = "t"\nkey = ["id"]\ntext = ["{a}."]\n'
@@ -66,26 +64,19 @@ def test_a_mapping_file_that_cannot_be_read_says_why_and_what_to_do(tmp_path: Pa
     assert raised.value.fix
 
 
-def test_a_mapping_file_may_begin_with_a_mark(tmp_path: Path) -> None:
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_a_mapping_file_may_begin_with_a_mark_and_its_database_lies_beside_it(tmp_path: Path, encoding: str) -> None:
     file = tmp_path / "x.toml"
-    file.write_text(GOOD, encoding="utf-8-sig")
-    assert read_mapping_file(file).name == "ward"
+    file.write_text(GOOD, encoding=encoding)
+    mapping = read_mapping_file(file)
+    assert (mapping.name, mapping.url) == ("ward", f"sqlite:///{tmp_path}/ward.db")
 
 
-def test_a_mapping_file_is_found_its_database_beside_it(tmp_path: Path) -> None:
-    file = tmp_path / "x.toml"
-    file.write_text(GOOD, encoding="utf-8")
-    assert read_mapping_file(file).url == f"sqlite:///{tmp_path}/ward.db"
-
-
-@pytest.mark.parametrize("mapping", [sql_mapping("sqlite:///a.db"), sql_mapping('sqlite:///"\\é\n.db')])
-def test_a_written_sql_mapping_reads_the_same(mapping: SqlMapping) -> None:
-    assert parse_mapping(SqlMapping, sql_toml(mapping), "x") == mapping
-
-
-def test_a_written_graph_mapping_reads_the_same() -> None:
-    mapping = graph_mapping("ladybug:///a.lbug")
-    assert parse_mapping(GraphMapping, graph_toml(mapping), "x") == mapping
+def test_a_written_mapping_reads_the_same() -> None:
+    for sql in (sql_mapping("sqlite:///a.db"), sql_mapping('sqlite:///"\\é\n.db')):
+        assert parse_mapping(SqlMapping, sql_toml(sql), "x") == sql
+    graph = graph_mapping("ladybug:///a.lbug")
+    assert parse_mapping(GraphMapping, graph_toml(graph), "x") == graph
 
 
 URLS = [
@@ -170,17 +161,15 @@ def test_a_server_that_is_not_there_is_a_source_error_without_its_password(schem
 
 
 def test_a_mapping_is_proposed_that_works(tmp_path: Path, tools: SearchTools) -> None:
-    path = tmp_path / "ward.db"
-    with sqlite3.connect(path) as database:
-        for statement in (
-            *MAKE,
-            "CREATE TABLE keyless (a TEXT)",
-            "CREATE TABLE visits (id INTEGER PRIMARY KEY, patient INT)",
-        ):
-            database.execute(statement)
-        database.execute("INSERT INTO patients VALUES (1, 'Odile Varro', '1960-04-02')")
-        database.execute("INSERT INTO conditions VALUES (10, 1, 'Asthma', '2001-03-04', NULL)")
-        database.execute("INSERT INTO visits VALUES (5, 1)")
+    path = run_sql(
+        tmp_path / "ward.db",
+        *MAKE,
+        "CREATE TABLE keyless (a TEXT)",
+        "CREATE TABLE visits (id INTEGER PRIMARY KEY, patient INT)",
+        "INSERT INTO patients VALUES (1, 'Odile Varro', '1960-04-02')",
+        "INSERT INTO conditions VALUES (10, 1, 'Asthma', '2001-03-04', NULL)",
+        "INSERT INTO visits VALUES (5, 1)",
+    )
     mapping = proposed_mapping(url_of(str(path)))
     assert isinstance(mapping, SqlMapping)
     assert mapping.name == "ward"
@@ -192,17 +181,18 @@ def test_a_mapping_is_proposed_that_works(tmp_path: Path, tools: SearchTools) ->
 
 
 def test_a_proposed_mapping_shows_codes_and_joins_like_with_like(tmp_path: Path, tools: SearchTools) -> None:
-    path = tmp_path / "field.db"
-    with sqlite3.connect(path) as database:
-        database.execute("CREATE TABLE airport (iata TEXT PRIMARY KEY, city TEXT)")
-        database.execute("CREATE TABLE types (id INTEGER PRIMARY KEY, name TEXT)")
-        database.execute("CREATE TABLE incident (id INTEGER PRIMARY KEY, type TEXT, place TEXT)")
-        database.execute("CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT)")
-        database.execute("CREATE TABLE visit (id INTEGER PRIMARY KEY, people_id INTEGER, reason TEXT, day TEXT)")
-        database.execute("INSERT INTO people VALUES (7, 'Odile Varro')")
-        database.execute("INSERT INTO visit VALUES (1, 7, 'asthma', 'Monday'), (2, NULL, 'a cough', NULL)")
-        database.execute("INSERT INTO airport VALUES ('CDG', 'Paris')")
-        database.execute("INSERT INTO incident VALUES (1, 'fire', 'hall')")
+    path = run_sql(
+        tmp_path / "field.db",
+        "CREATE TABLE airport (iata TEXT PRIMARY KEY, city TEXT)",
+        "CREATE TABLE types (id INTEGER PRIMARY KEY, name TEXT)",
+        "CREATE TABLE incident (id INTEGER PRIMARY KEY, type TEXT, place TEXT)",
+        "CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT)",
+        "CREATE TABLE visit (id INTEGER PRIMARY KEY, people_id INTEGER, reason TEXT, day TEXT)",
+        "INSERT INTO people VALUES (7, 'Odile Varro')",
+        "INSERT INTO visit VALUES (1, 7, 'asthma', 'Monday'), (2, NULL, 'a cough', NULL)",
+        "INSERT INTO airport VALUES ('CDG', 'Paris')",
+        "INSERT INTO incident VALUES (1, 'fire', 'hall')",
+    )
     mapping = proposed_mapping(url_of(str(path)))
     assert isinstance(mapping, SqlMapping)
     texts = {document.id: document.text for document in SqlSource(mapping, tools).read().documents}
@@ -213,11 +203,12 @@ def test_a_proposed_mapping_shows_codes_and_joins_like_with_like(tmp_path: Path,
 
 
 def test_a_proposed_mapping_leaves_out_what_a_virtual_table_is_stored_in(tmp_path: Path) -> None:
-    path = tmp_path / "notes.db"
-    with sqlite3.connect(path) as database:
-        database.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT)")
-        database.execute("CREATE VIRTUAL TABLE Notes_FTS USING fts5(body)")
-        database.execute("CREATE TABLE notesfts (id INTEGER PRIMARY KEY, body TEXT)")
+    path = run_sql(
+        tmp_path / "notes.db",
+        "CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT)",
+        "CREATE VIRTUAL TABLE Notes_FTS USING fts5(body)",
+        "CREATE TABLE notesfts (id INTEGER PRIMARY KEY, body TEXT)",
+    )
     mapping = proposed_mapping(url_of(str(path)))
     assert isinstance(mapping, SqlMapping)
     assert [record.table for record in mapping.record] == ["notes", "notesfts"]
@@ -239,11 +230,8 @@ def test_words_are_found_in_cells_however_these_write_them(tmp_path: Path, tools
 
 
 def test_without_a_title_a_text_keeps_its_words(tmp_path: Path, tools: SearchTools) -> None:
-    path = tmp_path / "ward.db"
-    with sqlite3.connect(path) as database:
-        for statement in MAKE:
-            database.execute(statement)
-        database.execute("INSERT INTO conditions VALUES (1, NULL, 'Asthma', NULL, NULL)")
+    asthma = "INSERT INTO conditions VALUES (1, NULL, 'Asthma', NULL, NULL)"
+    path = run_sql(tmp_path / "ward.db", *MAKE, asthma)
     record = {"table": "conditions", "key": ("id",), "title": "", "text": ("The name of it is {description}.",)}
     mapping = SqlMapping(name="ward", url=f"sqlite:///{path}", record=(RecordMapping.model_validate(record),))
     [document] = SqlSource(mapping, tools).read().documents
@@ -254,17 +242,13 @@ WRONG_MAPPINGS = [
     ({"table": "no"}, "no such table"),
     ({"key": ("no",)}, "no such column"),
     ({"text": ("{no}",)}, "column"),
+    ({"text": ("{other.name}",)}, "no such join"),
 ]
 
 
-@pytest.mark.parametrize(("change", "said"), [*WRONG_MAPPINGS, ({"text": ("{other.name}",)}, "no such join")])
-def test_a_mapping_that_does_not_fit_is_refused(
-    tmp_path: Path, tools: SearchTools, change: dict[str, object], said: str
-) -> None:
-    path = tmp_path / "ward.db"
-    with sqlite3.connect(path) as database:
-        for statement in MAKE:
-            database.execute(statement)
+@pytest.mark.parametrize(("change", "said"), WRONG_MAPPINGS)
+def test_a_mapping_must_fit(tmp_path: Path, tools: SearchTools, change: dict[str, object], said: str) -> None:
+    path = run_sql(tmp_path / "ward.db", *MAKE)
     mapping = sql_mapping(f"sqlite:///{path}")
     record = RecordMapping.model_validate({**mapping.record[0].model_dump(), **change})
     with pytest.raises(SourceError, match=said):
@@ -272,19 +256,14 @@ def test_a_mapping_that_does_not_fit_is_refused(
 
 
 def test_native_search_is_refused_where_there_is_none(tmp_path: Path, tools: SearchTools) -> None:
-    path = tmp_path / "ward.db"
-    with sqlite3.connect(path) as database:
-        for statement in MAKE:
-            database.execute(statement)
+    path = run_sql(tmp_path / "ward.db", *MAKE)
     with pytest.raises(SourceError, match="no full text"):
         SqlSource(sql_mapping(f"sqlite:///{path}", search="native"), tools)
 
 
 def test_rows_beyond_the_limit_are_told(tmp_path: Path, tools: SearchTools) -> None:
-    path = tmp_path / "ward.db"
+    path = run_sql(tmp_path / "ward.db", *MAKE)
     with sqlite3.connect(path) as database:
-        for statement in MAKE:
-            database.execute(statement)
         rows = [(number, 1, f"Thing {number}", "2001-01-01", "") for number in range(5)]
         database.executemany("INSERT INTO conditions VALUES (?, ?, ?, ?, ?)", rows)
         database.execute("INSERT INTO patients VALUES (1, 'Odile Varro', '')")
@@ -305,7 +284,7 @@ ODD_CELLS = [
 
 
 @pytest.mark.parametrize(("kind", "good", "bad", "shown"), ODD_CELLS)
-def test_one_odd_cell_hides_no_row(
+def test_odd_cells_hide_nothing(
     tmp_path: Path, tools: SearchTools, kind: str, good: str, bad: str | bytes, shown: str
 ) -> None:
     path = tmp_path / "ward.db"
@@ -325,10 +304,8 @@ def test_one_odd_cell_hides_no_row(
 
 def test_a_replaced_database_is_another(tmp_path: Path, tools: SearchTools) -> None:
     def make(name: str, born: str) -> Path:
-        with sqlite3.connect(tmp_path / name) as database:
-            database.execute("CREATE TABLE patients (id INTEGER PRIMARY KEY, name TEXT, born TEXT)")
-            database.execute("INSERT INTO patients VALUES (1, 'Ann', ?)", (born,))
-        return tmp_path / name
+        table = "CREATE TABLE patients (id INTEGER PRIMARY KEY, name TEXT, born TEXT)"
+        return run_sql(tmp_path / name, table, f"INSERT INTO patients VALUES (1, 'Ann', '{born}')")
 
     path = make("ward.db", "May")
     record = RecordMapping(table="patients", key=("id",), title="{name}", text=("{name}: {born}.",))

@@ -1,7 +1,5 @@
 """What a person reads of a Markdown page: its words without its marks, and code as it stands."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """A device with several sources: all feed its memory, and what is wrong with one is said."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sqlite3
@@ -31,7 +29,7 @@ from fedrag_flwr.sources.sql.mapping import sql_toml
 from fedrag_flwr.text.base import Pipeline
 from simulations.fixtures.demo_databases import demo_database, demo_graph
 from tests.sources.files import lock
-from tests.sources.wards import CONDITIONS, MAKE, PATIENTS, sql_mapping
+from tests.sources.wards import CONDITIONS, MAKE, PATIENTS, run_sql, sql_mapping
 from tests.strategies.federation import small_models
 
 TEXTS = {
@@ -42,9 +40,7 @@ TEXTS = {
 
 def make_ward(path: Path) -> str:
     """Write the ward's tables and a mapping file beside them."""
-    with sqlite3.connect(path) as database:
-        for statement in MAKE:
-            database.execute(statement)
+    with sqlite3.connect(run_sql(path, *MAKE)) as database:
         database.executemany("INSERT INTO patients VALUES (?, ?, ?)", PATIENTS)
         database.executemany("INSERT INTO conditions VALUES (?, ?, ?, ?, ?)", CONDITIONS)
     file = path.with_suffix(".source.toml")
@@ -80,8 +76,7 @@ def test_text_database_and_graph_feed_one_memory(tmp_path: Path, texts: Path) ->
         hits = device.sources.search("When was Odile Varro diagnosed with asthma?", 4)
         assert hits[0].document_id == "ward/conditions/10"
         version = device.sources.version()
-        with sqlite3.connect(tmp_path / "ward.db") as database:
-            database.execute("DELETE FROM conditions WHERE id = 10")
+        run_sql(tmp_path / "ward.db", "DELETE FROM conditions WHERE id = 10")
         assert device.sources.version() != version
         assert device.build().removed == 1
         assert "ward/conditions/10" not in device.store.digests()
@@ -100,9 +95,7 @@ def test_mapping_files_in_a_folder_are_sources(tmp_path: Path, texts: Path) -> N
     assert len(alone.read().documents) == len(CONDITIONS)
 
 
-def test_texts_beside_a_mapping_file_that_cannot_be_listed_fail_the_reading(
-    texts: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_that_cannot_be_listed_fail_the_reading(texts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Left out, they would count as removed."""
     make_ward(texts / "ward.db")
     notes = texts / "notes"
@@ -157,9 +150,7 @@ def test_a_named_source_that_may_not_be_looked_at_is_not_said_to_be_missing(
         sources.read()
 
 
-def test_a_graph_that_may_no_longer_be_looked_at_is_a_source_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_graph_that_may_not_be_looked_at_is_a_source_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (file := tmp_path / "ward.lbug").touch()
     store = LadybugStore(str(file))
     lock(tmp_path, monkeypatch)
@@ -262,8 +253,7 @@ def test_a_row_that_may_lie_beyond_the_limit_is_not_removed_and_the_limit_is_nam
     ward.write_text(ward.read_text().replace("\n[[record]]", "most-rows = 3\n[[record]]", 1))
     with device_at(tmp_path, None, [str(ward)]) as device:
         assert device.build().documents == 3
-        with sqlite3.connect(tmp_path / "ward.db") as database:
-            database.execute("DELETE FROM conditions WHERE id = 10")
+        run_sql(tmp_path / "ward.db", "DELETE FROM conditions WHERE id = 10")
         with pytest.raises(SourceError, match=r"raise most-rows.* one of 1 documents that are not there now") as raised:
             device.build()
         assert raised.value.where == "conditions"
@@ -279,8 +269,7 @@ def test_a_torn_database_is_a_source_error(tmp_path: Path) -> None:
 
 def test_an_empty_database_is_an_empty_source(tmp_path: Path) -> None:
     ward = make_ward(tmp_path / "ward.db")
-    with sqlite3.connect(tmp_path / "ward.db") as database:
-        database.execute("DELETE FROM conditions")
+    run_sql(tmp_path / "ward.db", "DELETE FROM conditions")
     with pytest.raises(EmptySourceError):
         SourceSet(None, [ward], small_models()).read()
 
@@ -290,8 +279,7 @@ def test_an_empty_database_is_an_empty_source(tmp_path: Path) -> None:
 
 def test_only_a_source_that_may_be_empty_and_reads_as_such_counts_as_no_documents(tmp_path: Path, texts: Path) -> None:
     ward = make_ward(tmp_path / "ward.db")
-    with sqlite3.connect(tmp_path / "ward.db") as database:
-        database.execute("DELETE FROM conditions")
+    run_sql(tmp_path / "ward.db", "DELETE FROM conditions")
     sources = SourceSet(texts, [ward], small_models())
     [*_, database_id] = [source.id for source in sources.sources]
     reading = sources.read(may_be_empty=lambda source: source == database_id)
@@ -341,9 +329,8 @@ def inspected(named: str) -> Result:
 
 
 def test_inspect_prints_names_as_they_are(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "mix.db") as database:
-        database.execute('CREATE TABLE "1:100:1" (id INTEGER PRIMARY KEY, "a:b" TEXT)')
-    shown = inspected(str(tmp_path / "mix.db")).stdout
+    path = run_sql(tmp_path / "mix.db", 'CREATE TABLE "1:100:1" (id INTEGER PRIMARY KEY, "a:b" TEXT)')
+    shown = inspected(str(path)).stdout
     assert 'table = "1:100:1"' in shown
     assert "{a:b}" in shown
 
@@ -362,9 +349,7 @@ def test_variables_of_a_url_that_is_named_directly_are_filled(tmp_path: Path, mo
     assert "export WARDS" in refused.stderr
 
 
-def test_a_schema_that_cannot_be_described_is_an_error_without_its_statement(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_schema_that_cannot_be_described_is_told_without_sql(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> NoReturn:
         raise OperationalError("SELECT hush", {}, sqlite3.OperationalError("hush"))
 
@@ -374,14 +359,3 @@ def test_a_schema_that_cannot_be_described_is_an_error_without_its_statement(
     assert shown.exit_code == 1
     assert "the database failed (OperationalError)" in shown.stderr
     assert not any(word in shown.output for word in ("SQL", "SELECT", "hush", "Traceback"))
-
-
-def test_inspect_says_what_is_wrong(tmp_path: Path) -> None:
-    shown = inspected(str(tmp_path / "no.db"))
-    assert shown.exit_code == 1
-    assert "not there" in shown.stderr
-
-
-def test_a_node_without_a_folder_needs_a_name() -> None:
-    with pytest.raises(SettingError, match="device-name"):
-        Node({"sources": "x.db"}, {}).device_name()

@@ -1,7 +1,5 @@
 """Pages of a PDF: what repeats at their edges goes, and what lines and pages part is joined."""
 
-from __future__ import annotations
-
 import pytest
 
 from fedrag_flwr.sources.pdf import read_pdf, whole_words, without_edges

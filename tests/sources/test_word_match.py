@@ -1,7 +1,5 @@
 """Words that a document holds of a question: shares between 0 and 1, rare words first, repetition for little."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The same little ward in every kind of database, with cells that try to be more than text."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -73,6 +71,14 @@ class Ward:
     remove: tuple[str, tuple[object, ...]]
     write: tuple[str, ...]
     slow: str
+
+
+def run_sql(path: Path, *statements: str) -> Path:
+    """Run statements on a file of SQLite, which is made where it is not there."""
+    with sqlite3.connect(path) as database:
+        for statement in statements:
+            database.execute(statement)
+    return path
 
 
 def sql_mapping(url: str, **changes: object) -> SqlMapping:

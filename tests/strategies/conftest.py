@@ -1,7 +1,5 @@
 """A home of the tests' own, and the federation after its first run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

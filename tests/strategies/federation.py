@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from flwr.app import Message
@@ -26,6 +27,7 @@ from server_app.run import run_systems
 from strategies import FederatedRag, ServerTools, SummaryRouting
 
 Tamper = Callable[[Message], Message | None]
+Kind = TypeVar("Kind", bound=FederatedRag)
 
 # Nothing here exists; all names are this project's own.
 DOCUMENTS: Mapping[str, Mapping[str, str]] = {
@@ -64,11 +66,7 @@ DOCUMENTS: Mapping[str, Mapping[str, str]] = {
 }
 FederatedRag.pause = 0.01  # what is lost comes again at once
 DEVICES = tuple(DOCUMENTS)
-SMALL_GRAPHS: Mapping[str, Plain] = {
-    "strategy": "summary-routing",
-    "graph__community_most": 8,
-    "routing__summaries": 2,
-}
+SMALL_GRAPHS: Mapping[str, Plain] = {"strategy": "summary-routing", "graph__community_most": 8, "routing__summaries": 2}
 PUBLIC_NAMES = ("Odile Varro", "Varro", "Jonas Keel", "Keel", "Berta Solveig")  # Enno Tveit is not public
 
 # (id, question, answer, kind, home, documents)
@@ -210,12 +208,30 @@ def server_tools(files: Federation) -> ServerTools:
     return tools
 
 
-def tampering(kind: type[object], change: Callable[..., object]) -> Tamper:
-    """Replace what devices say in records of a kind."""
+def run_strategy(
+    kind: type[Kind], files: Federation, *questions: Question, tamper: Tamper | None = None
+) -> tuple[Kind, list[bytes]]:
+    """A strategy after its run over these questions, and every message in wire form."""
+    tools = server_tools(files)
+    strategy = kind(files.settings, questions, tools)
+    grid = files.grid(tamper)
+    strategy.run(grid, "1")
+    tools.close()
+    return strategy, grid.sent
+
+
+def tampering(kind: type[object], change: Callable[..., object], device: str = "") -> Tamper:
+    """Replace what devices say, or this one alone, in records of a kind; what becomes None is lost."""
 
     def tamper(reply: Message) -> Message | None:
-        if wire.kind_of(reply.content) == kind.__name__:
-            reply.content = wire.encode(change(wire.decode(reply.content, kind, run="1")), run="1")
+        if wire.kind_of(reply.content) != kind.__name__:
+            return reply
+        said = wire.decode(reply.content, kind, run="1")
+        if device and device not in (getattr(said, "device", ""), getattr(said, "name", "")):
+            return reply
+        if (changed := change(said)) is None:
+            return None
+        reply.content = wire.encode(changed, run="1")
         return reply
 
     return tamper

@@ -1,7 +1,5 @@
 """A strategy's phases: devices prepared once, asked as often as one likes."""
 
-from __future__ import annotations
-
 import itertools
 import time
 
@@ -14,7 +12,7 @@ from fedrag_flwr.errors import FederationError, StoreFullError
 from fedrag_flwr.records import Answer, declined
 from fedrag_flwr.records.isolate import isolated
 from fedrag_flwr.settings import FederationSettings
-from strategies import STRATEGIES, ServerTools, make_strategy
+from strategies import ServerTools, make_strategy
 from strategies.discovery import quorum_of
 from tests.strategies.federation import DEVICES, Federation, FirstRun, anew
 
@@ -26,9 +24,7 @@ def _copy(first: FirstRun, factory: pytest.TempPathFactory, name: str) -> Federa
 
 
 @anew()
-def test_questions_asked_one_by_one_get_the_answers_of_a_whole_run(
-    first: FirstRun, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_questions_one_by_one_are_answered_alike(first: FirstRun, tmp_path_factory: pytest.TempPathFactory) -> None:
     files = _copy(first, tmp_path_factory, "one-by-one")
     questions = files.questions[:6]
     whole = make_strategy("memory-fusion", files.settings, questions, ServerTools(files.settings)).run(
@@ -49,9 +45,7 @@ def test_questions_asked_one_by_one_get_the_answers_of_a_whole_run(
     assert single.transport.waited > 0.0
 
 
-def test_who_was_silent_at_the_last_build_has_little_time_for_the_next(
-    first: FirstRun, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_who_was_silent_at_a_build_has_little_time(first: FirstRun, tmp_path_factory: pytest.TempPathFactory) -> None:
     files = _copy(first, tmp_path_factory, "late")
     strategy = make_strategy("no-rag", files.settings, [], ServerTools(files.settings))
 
@@ -109,9 +103,7 @@ def test_memory_at_home_knows_nothing_of_others(first: FirstRun, tmp_path_factor
     assert answers["local-memory"]["f7"].text != "2,144 metres"
 
 
-def test_the_centralised_reference_needs_each_device_to_allow_it(
-    first: FirstRun, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_the_centre_needs_each_device_s_consent(first: FirstRun, tmp_path_factory: pytest.TempPathFactory) -> None:
     files = _copy(first, tmp_path_factory, "centre")
     for changes in ({}, {"privacy__export": "none"}, {"privacy__share_documents": True}):
         refusing = files.with_changes(**changes)
@@ -129,7 +121,3 @@ def test_the_centre_knows_all_documents(first: FirstRun, tmp_path_factory: pytes
     texts = {answer.question_id: answer.text for answer in outcome.answers}
     assert texts == {"f1": "Odile Varro", "f7": "2,144 metres"}  # f7 is told at another device than it is asked at
     assert all(source.startswith("centre/") for answer in outcome.answers for source in answer.sources)
-
-
-def test_every_strategy_is_found_by_its_name() -> None:
-    assert all(kind.name == name for name, kind in STRATEGIES.items())

@@ -1,20 +1,17 @@
 """The controller trained by federated averaging: as good as on pooled examples, and no question leaves."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from flwr.app import Message
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fedrag_flwr import wire
 from fedrag_flwr.errors import FederationError, WireError
 from fedrag_flwr.local_grid import LocalGrid, Plain
 from fedrag_flwr.privacy.ckks.sums import COLLUSION
@@ -25,7 +22,7 @@ from fedrag_flwr.retrieval.evidence_sources import FEATURES
 from fedrag_flwr.settings import Settings
 from strategies import ControllerFedAvg, ServerTools, private_sums
 from strategies.controller_fedavg import LOCAL_EPOCHS, fedavg
-from tests.strategies.federation import Federation
+from tests.strategies.federation import Federation, Tamper, tampering
 
 # Nothing here exists; all names are this project's own.
 PLACES = ("Arvel", "Bromme", "Cassel", "Dunwick", "Eskerby", "Fennrow", "Gallant", "Hollin", "Istrey", "Jorrow")
@@ -80,7 +77,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Federation:
     return write(tmp_path_factory.mktemp("controlled"))
 
 
-def grid_of(files: Federation, tamper: Callable[[Message], Message | None] | None = None) -> LocalGrid:
+def grid_of(files: Federation, tamper: Tamper | None = None) -> LocalGrid:
     nodes: list[dict[str, Plain]] = [{"partition-id": n, "num-partitions": len(KINDS)} for n in range(len(KINDS))]
     return files.grid(tamper, nodes)
 
@@ -153,18 +150,17 @@ def test_where_nobody_trains_devices_keep_what_they_have(files: Federation, tmp_
     plain = files.copy_to(tmp_path)
     trained(plain, grid_of(plain))
     before = {device: kept(plain, device).id for device in KINDS}
-    own = plain.with_changes(exchange=exchange, federation__round_timeout=3.0, controller__rounds=2)
+    own = plain.with_changes(exchange=exchange, federation__round_timeout=2.0, controller__rounds=2)
 
-    def never_fits(reply: Message) -> Message | None:
-        if wire.kind_of(reply.content) != ControllerUpdate.__name__:
-            return reply
-        update = wire.decode(reply.content, ControllerUpdate, run="1")
-        seen[update.device] = seen.get(update.device, 0) + 1
-        return reply if seen[update.device] == 1 else None  # its moments alone
+    seen: set[str] = set()
 
-    seen: dict[str, int] = {}
+    def moments_alone(update: ControllerUpdate) -> ControllerUpdate | None:
+        first = update.device not in seen
+        seen.add(update.device)
+        return update if first else None
+
     with pytest.raises(FederationError, match="no device trained"):
-        trained(own, grid_of(own, never_fits))
+        trained(own, grid_of(own, tampering(ControllerUpdate, moments_alone)))
     assert {device: kept(plain, device).id for device in KINDS} == before
 
 
@@ -225,24 +221,17 @@ def test_without_training_questions_there_is_nothing_to_train(tmp_path: Path) ->
 def test_a_device_that_gives_something_else_is_named(
     files: Federation, change: Callable[[ControllerUpdate], ControllerUpdate], reason: str
 ) -> None:
-    def tamper(message: Message) -> Message | None:
-        if message.metadata.message_type == "train.controller" and message.metadata.src_node_id == 100:
-            update = wire.decode(message.content, ControllerUpdate, run="1")
-            if update.examples:
-                message.content = wire.encode(change(update), run="1")
-        return message
+    def lie(update: ControllerUpdate) -> ControllerUpdate:
+        return change(update) if update.examples else update
 
-    strategy = trained(files, grid_of(files, tamper))
+    strategy = trained(files, grid_of(files, tampering(ControllerUpdate, lie, "north")))
     assert strategy.counts["controller-devices"] == 1
     assert reason in strategy.outcome().traffic.missing["north"]
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [
-        ControllerRequest("moments", "0" * 16),
-        ControllerRequest("fit", features_id(FEATURES), weights=(0.0,) * 3),
-    ],
+    [ControllerRequest("moments", "0" * 16), ControllerRequest("fit", features_id(FEATURES), weights=(0.0,) * 3)],
 )
 def test_a_request_for_another_controller_is_refused(files: Federation, wrong: ControllerRequest) -> None:
     trained(files, grid_of(files))
@@ -265,9 +254,7 @@ def test_flowers_average_weighs_devices_by_their_examples(rows: list[tuple[int, 
 # --- on encrypted sums ------------------------------------------------------------------------------
 
 
-def test_encrypted_training_gives_the_open_one_s_weights_and_shows_none(
-    files: Federation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_encrypted_training_gives_the_open_one_s_weights(files: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(private_sums, "log", lambda level, text, *rest: said.append(text))
     trained(files, grid_of(files))
@@ -291,14 +278,8 @@ def test_encrypted_training_gives_the_open_one_s_weights_and_shows_none(
 
 
 def test_a_device_without_a_usable_key_takes_no_part_in_the_sums(files: Federation) -> None:
-    def without(reply: Message) -> Message | None:
-        if wire.kind_of(reply.content) == DeviceCard.__name__:
-            card = wire.decode(reply.content, DeviceCard, run="1")
-            if card.name == "south":
-                reply.content = wire.encode(replace(card, key=bytes(32)), run="1")
-        return reply
-
     private = files.with_changes(exchange="encrypted", controller__rounds=2)
+    without = tampering(DeviceCard, partial(replace, key=bytes(32)), "south")
     strategy = trained(private, grid_of(private, without))
     assert strategy.counts == {"controller-devices": len(TRAINERS) - 1}
     assert np.isfinite(kept(private, "north").weights).all()
@@ -313,15 +294,12 @@ def test_open_numbers_are_not_given_where_the_exchange_is_encrypted(files: Feder
 
 
 def test_a_forged_ciphertext_is_left_out_of_the_sum(files: Federation) -> None:
-    def forge(reply: Message) -> Message | None:
-        if wire.kind_of(reply.content) == ControllerUpdate.__name__:
-            update = wire.decode(reply.content, ControllerUpdate, run="1")
-            if update.term.parts and update.device == "north":
-                torn = replace(update.term, parts=tuple(one[: len(one) // 2] for one in update.term.parts))
-                reply.content = wire.encode(replace(update, term=torn), run="1")
-        return reply
+    def torn(update: ControllerUpdate) -> ControllerUpdate:
+        return replace(
+            update, term=replace(update.term, parts=tuple(one[: len(one) // 2] for one in update.term.parts))
+        )
 
     private = files.with_changes(exchange="encrypted", controller__rounds=2)
-    strategy = trained(private, grid_of(private, forge))
+    strategy = trained(private, grid_of(private, tampering(ControllerUpdate, torn, "north")))
     assert "not what was sent" in strategy.outcome().traffic.missing["north"]
     assert np.isfinite(kept(private, "south").weights).all()

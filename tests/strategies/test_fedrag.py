@@ -1,7 +1,5 @@
 """Our own strategy over five tiny devices: memory first, then whom home itself names, and home answers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,17 +11,13 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.records import Answer, AnswerBatch, AnswerMode, Cost, Question
 from fedrag_flwr.settings import Plain
 from fedrag_flwr.wire_bytes import to_bytes
-from strategies import FederatedRag, FedRag, ServerTools, make_strategy
-from tests.strategies.federation import DEVICES, Federation, server_tools, shared_federation, small_models
+from strategies import STRATEGIES, FederatedRag, FedRag, ServerTools, make_strategy
+from tests.strategies.federation import DEVICES, Federation, run_strategy, server_tools, shared_federation, small_models
 
 REMEMBERED = Question("k1", "In what year did Tarn Bridge open?", "bridges")
 FOREIGN = Question("k2", "Which mountain does the river Ossel rise on, and which bay does it flow into?", "bridges")
 FRIGATE = Question("k6", "Which frigate did Jonas Keel command?", "bridges")
-SMALL: dict[str, Plain] = {
-    "strategy": "fedrag",
-    "exchange": "plain",
-    "graph__community_most": 8,
-}
+SMALL: dict[str, Plain] = {"strategy": "fedrag", "exchange": "plain", "graph__community_most": 8}
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +29,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Federation:
 
 
 def run(files: Federation, *questions: Question, name: str = "fedrag") -> tuple[FederatedRag, list[bytes]]:
-    tools = server_tools(files)
-    strategy = make_strategy(name, files.settings, questions, tools)
-    grid = files.grid(None)
-    strategy.run(grid, "1")
-    tools.close()
-    return strategy, grid.sent
+    return run_strategy(STRATEGIES[name], files, *questions)
 
 
 def test_what_memory_knows_asks_nobody(built: Federation) -> None:
@@ -131,9 +120,7 @@ def test_by_default_homes_route_by_themselves_where_a_strategy_can(built: Federa
 
 @pytest.mark.parametrize("own", ["plain", "download", "encrypted"])
 @pytest.mark.parametrize("mode", ["memory", "walk"])
-def test_a_device_that_hides_its_questions_names_nobody_who_could_know(
-    built: Federation, mode: AnswerMode, own: str
-) -> None:
+def test_a_device_that_hides_its_questions_names_nobody(built: Federation, mode: AnswerMode, own: str) -> None:
     """The server has texts under the ids of hyperedges: whose memory is near tells what a question is about."""
     names = ("harbours", "museums", "people", "rivers")
     with built.with_changes(memory__delta=1.0, exchange=own).device("bridges") as home:

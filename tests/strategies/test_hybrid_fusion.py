@@ -1,9 +1,8 @@
 """Hybrid fusion over five tiny devices: who is asked, what travels, what caches keep and forget, and liars."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from fedrag_flwr.settings import Plain
 from fedrag_flwr.sources.base import SearchableSource, SourceHit
 from strategies import HybridFusion, ServerTools
 from tests.canary_search import found_under
-from tests.strategies.federation import DEVICES, Federation, Tamper, server_tools, shared_federation, tampering
+from tests.strategies.federation import DEVICES, Federation, run_strategy, server_tools, shared_federation, tampering
 
 HEIGHT = Question("f7", "How high is Mount Cairl?", "bridges")
 CLIMBER = Question("f10", "Who reached the summit of Mount Cairl?", "bridges")
@@ -33,13 +32,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Federation:
     return files
 
 
-def run(files: Federation, *questions: Question, tamper: Tamper | None = None) -> tuple[HybridFusion, list[bytes]]:
-    tools = server_tools(files)
-    strategy = HybridFusion(files.settings, questions, tools)
-    grid = files.grid(tamper)
-    strategy.run(grid, "1")
-    tools.fusion_caches.close()
-    return strategy, grid.sent
+run = partial(run_strategy, HybridFusion)
 
 
 def asking(sent: list[bytes], text: str) -> int:
@@ -93,9 +86,7 @@ def test_a_deleted_record_is_gone_from_every_cache_at_the_next_contact(built: Fe
     assert held == []
 
 
-def test_a_build_drops_a_deleted_record_s_summaries_also_where_nobody_may_look_up(
-    built: Federation, tmp_path: Path
-) -> None:
+def test_a_build_drops_a_deleted_record_s_summaries_also_without_look_up(built: Federation, tmp_path: Path) -> None:
     files = shared(built, tmp_path)
     run(files, HEIGHT)
     [document] = [path for path in (files.root / "data").rglob("*") if "mount-cairl" in path.name]
@@ -117,56 +108,36 @@ def test_related_records_are_prepared_before_they_are_asked_for(built: Federatio
     assert sum(b"query.hits" in data for data in sent) > 4 * len(DEVICES)  # contact, question, and two hops
 
 
+@pytest.mark.parametrize("declined", [False, True])
 def test_a_question_waits_for_the_slowest_device_and_not_for_one_after_the_other(
-    built: Federation, tmp_path: Path
+    built: Federation, tmp_path: Path, declined: bool
 ) -> None:
     def slow(batch: HitsBatch) -> HitsBatch:
-        return replace(batch, seconds=800.0)
+        told = tuple(replace(summary, units=() if declined else summary.units) for summary in batch.summaries)
+        return replace(batch, summaries=told, seconds=800.0)
 
     strategy, _ = run(shared(built, tmp_path), CLIMBER, tamper=tampering(HitsBatch, slow))
+    assert not declined or strategy.answers["f10"].path == "abstained"
     assert 800.0 < strategy.answers["f10"].cost.seconds < 1_700.0
 
 
 def test_no_owner_s_seconds_keep_answers_from_their_homes(built: Federation, tmp_path: Path) -> None:
-    def absurd(batch: HitsBatch) -> HitsBatch:
-        return replace(batch, seconds=MOST_SECONDS) if batch.device == "people" else batch
-
     files = shared(built, tmp_path).with_changes(federation__round_timeout=300.0)
-    strategy, _ = run(files, CLIMBER, tamper=tampering(HitsBatch, absurd))
+    absurd = tampering(HitsBatch, partial(replace, seconds=MOST_SECONDS), "people")
+    strategy, _ = run(files, CLIMBER, tamper=absurd)
     assert strategy.outcome().traffic.missing == {}
     assert strategy.answers[CLIMBER.id].cost.seconds < 600.0
     with files.device(CLIMBER.home) as home:
         assert CLIMBER.id in home.delivered.all()
 
 
-def test_a_declined_question_took_its_time_too(built: Federation, tmp_path: Path) -> None:
-    def slow_and_empty(batch: HitsBatch) -> HitsBatch:
-        told = tuple(replace(summary, units=()) for summary in batch.summaries)
-        return replace(batch, summaries=told, seconds=800.0)
-
-    strategy, _ = run(shared(built, tmp_path), CLIMBER, tamper=tampering(HitsBatch, slow_and_empty))
-    assert strategy.answers["f10"].path == "abstained"
-    assert 800.0 < strategy.answers["f10"].cost.seconds < 1_700.0
+def posing(batch: HitsBatch) -> HitsBatch:
+    return replace(batch, device="bridges")
 
 
-def test_who_speaks_for_another_is_not_heard(built: Federation, tmp_path: Path) -> None:
-    def lie(batch: HitsBatch) -> HitsBatch:
-        return replace(batch, device="bridges") if batch.device == "harbours" else batch
-
-    strategy, _ = run(shared(built, tmp_path), CLIMBER, tamper=tampering(HitsBatch, lie))
-    assert "another device's name" in strategy.outcome().traffic.missing["harbours"]
-    assert "harbours" not in strategy.versions
-
-
-def test_hits_in_another_s_name_or_beyond_what_was_asked_for_are_dropped(built: Federation, tmp_path: Path) -> None:
-    def lie(batch: HitsBatch) -> HitsBatch:
-        unit = EvidenceUnit("x", "Mount Cairl is one metre high.", "rivers", 0.99, "Mount Cairl")
-        told = tuple(replace(summary, units=(unit,)) for summary in batch.summaries)
-        return replace(batch, summaries=told) if batch.device == "harbours" else batch
-
-    strategy, _ = run(shared(built, tmp_path), CLIMBER, tamper=tampering(HitsBatch, lie))
-    assert "another's name" in strategy.outcome().traffic.missing["harbours"]
-    assert "one metre" not in strategy.answers["f10"].report
+def quoting(batch: HitsBatch) -> HitsBatch:
+    unit = EvidenceUnit("x", "Mount Cairl is one metre high.", "rivers", 0.99, "Mount Cairl")
+    return replace(batch, summaries=tuple(replace(summary, units=(unit,)) for summary in batch.summaries))
 
 
 def repeated(batch: HitsBatch) -> HitsBatch:
@@ -178,16 +149,23 @@ def chatty(batch: HitsBatch) -> HitsBatch:
     return replace(batch, summaries=tuple(replace(summary, related=titles) for summary in batch.summaries))
 
 
-@pytest.mark.parametrize("lie", [repeated, chatty])
-def test_who_tells_more_than_was_asked_for_is_named(
-    built: Federation, tmp_path: Path, lie: Callable[[HitsBatch], HitsBatch]
+@pytest.mark.parametrize(
+    ("lie", "reason"),
+    [
+        (posing, "another device's name"),
+        (quoting, "another's name"),
+        (repeated, "not asked for"),
+        (chatty, "not asked for"),
+    ],
+)
+def test_who_speaks_for_another_or_tells_more_than_was_asked_for_is_named_and_not_heard(
+    built: Federation, tmp_path: Path, lie: Callable[[HitsBatch], HitsBatch], reason: str
 ) -> None:
-    def tamper(batch: HitsBatch) -> HitsBatch:
-        return lie(batch) if batch.device == "harbours" else batch
-
     files = shared(built, tmp_path).with_changes(caching__prefetch=2)
-    strategy, sent = run(files, CLIMBER, tamper=tampering(HitsBatch, tamper))
-    assert "not asked for" in strategy.outcome().traffic.missing["harbours"]
+    strategy, sent = run(files, CLIMBER, tamper=tampering(HitsBatch, lie, "harbours"))
+    assert reason in strategy.outcome().traffic.missing["harbours"]
+    assert ("harbours" in strategy.versions) == (lie is not posing)
+    assert "one metre" not in strategy.answers["f10"].report
     assert asking(sent, "Made-up title") <= 1  # in its own reply, and in no question
 
 
@@ -277,9 +255,7 @@ class Restless:
 
 
 @pytest.mark.timeout(120)
-def test_records_that_change_all_the_time_hold_nobody_up(
-    built: Federation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_restless_records_hold_nobody_up(built: Federation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     request = HitsRequest((AskedQuestion("q", HEIGHT.text),), records=2)
     with shared(built, tmp_path).device("rivers") as owner:
         restless = Restless(owner.summaries._source)
@@ -293,9 +269,7 @@ def test_records_that_change_all_the_time_hold_nobody_up(
             owner.summaries.answer(request)
 
 
-def test_the_first_question_does_not_wait_for_an_index(
-    built: Federation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_question_need_not_wait(built: Federation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with shared(built, tmp_path).device("rivers") as owner:
         searched: list[str] = []
         source = owner.summaries._source

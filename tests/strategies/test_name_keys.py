@@ -1,7 +1,5 @@
 """A name belongs to the device that took part under it first: who takes it meanwhile is refused by its key."""
 
-from __future__ import annotations
-
 import errno
 import shutil
 from collections.abc import Mapping
@@ -34,9 +32,7 @@ def impostor(tmp_path: Path) -> Mapping[str, Plain]:
     }
 
 
-def test_who_takes_the_name_of_a_known_device_is_refused_and_the_device_goes_on(
-    rounds: Rounds, impostor: Mapping[str, Plain]
-) -> None:
+def test_who_takes_a_known_device_s_name_is_refused(rounds: Rounds, impostor: Mapping[str, Plain]) -> None:
     bridges, _, _, people, _ = rounds.files.nodes
     assert rounds.run([bridges, people]) == {}
     shared = rounds.in_shared_memory("people")
@@ -59,9 +55,7 @@ def test_a_name_that_cannot_be_kept_is_told(tmp_path: Path, monkeypatch: pytest.
     assert known.fits("people", b"another")
 
 
-def test_a_device_that_lost_its_key_has_its_name_again_once_the_operator_lets_it_go(
-    rounds: Rounds, tmp_path: Path
-) -> None:
+def test_who_lost_its_key_has_its_name_again_once_the_operator_lets_it_go(rounds: Rounds, tmp_path: Path) -> None:
     bridges, _, _, people, _ = rounds.files.nodes
     rounds.run([bridges, people])
     shutil.rmtree(tmp_path / "home" / "privacy" / "people")

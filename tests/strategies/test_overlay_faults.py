@@ -1,7 +1,5 @@
 """Walks whose peers answer late, stand in a ring or apart, or no longer hold what they once gave."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path

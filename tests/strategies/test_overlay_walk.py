@@ -1,7 +1,5 @@
 """Walks over five tiny devices: who is asked, who answers, what is learnt, and what faults cost."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +9,6 @@ import numpy as np
 import pytest
 from flwr.app import Message
 
-from fedrag_flwr import wire
 from fedrag_flwr.errors import NotFoundError, SettingError
 from fedrag_flwr.evaluation.results import read_answers
 from fedrag_flwr.overlay import Topics, WalkRules
@@ -36,9 +33,9 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.settings import Plain
 from server_app.run import run_systems
-from strategies import make_strategy
+from strategies import STRATEGIES
 from strategies.overlay_walk import GOSSIP_ROUNDS, OverlayWalk
-from tests.strategies.federation import DEVICES, Federation, FirstRun, Tamper, server_tools
+from tests.strategies.federation import DEVICES, Federation, FirstRun, Tamper, run_strategy, tampering
 
 FOREIGN = Question("f7", "How high is Mount Cairl?", "bridges")
 HOME = Question("f1", "Who designed Tarn Bridge?", "bridges")
@@ -67,26 +64,14 @@ def fresh(built: Federation, tmp_path: Path) -> Federation:
 
 
 def run(files: Federation, *questions: Question, tamper: Tamper | None = None) -> tuple[OverlayWalk, list[bytes]]:
-    tools = server_tools(files)
-    strategy = make_strategy(files.settings.strategy, files.settings, questions or (HOME, FOREIGN), tools)
-    assert isinstance(strategy, OverlayWalk)
-    grid = files.grid(tamper)
-    strategy.run(grid, "1")
-    return strategy, grid.sent
+    kind = STRATEGIES[files.settings.strategy]
+    assert issubclass(kind, OverlayWalk)
+    return run_strategy(kind, files, *(questions or (HOME, FOREIGN)), tamper=tamper)
 
 
 def said(device: str, change: Callable[[WalkReply], WalkReply | None]) -> Tamper:
     """Change what one device says to hops; None: it says nothing."""
-
-    def tamper(reply: Message) -> Message | None:
-        if reply.metadata.src_node_id == NODES[device] and wire.kind_of(reply.content) == WalkReply.__name__:
-            changed = change(wire.decode(reply.content, WalkReply, run="1"))
-            if changed is None:
-                return None
-            reply.content = wire.encode(changed, run="1")
-        return reply
-
-    return tamper
+    return tampering(WalkReply, change, device)
 
 
 def junk(device: str, text: str = "Seven spoons sang.") -> Tamper:
@@ -248,64 +233,26 @@ def test_a_lost_sketch_is_not_drawn_anew_for_free(fresh: Federation) -> None:
         assert not owner.walks.sketches.own().any()
 
 
-def test_feedback_is_taken_and_what_it_speaks_of_is_not_given_again(fresh: Federation) -> None:
-    files = fresh.with_changes(strategy="topic-walk", overlay__cache_similarity=0.95)
+@pytest.mark.parametrize(
+    ("strategy", "about", "falls_on"), [("topic-walk", "f7", "harbours"), ("flooding", "again", "noted")]
+)
+def test_an_answer_that_was_called_bad_is_not_given_again(
+    fresh: Federation, strategy: str, about: str, falls_on: str
+) -> None:
+    """It may be the first one, or that which came of it."""
+    files = fresh.with_changes(strategy=strategy, overlay__cache_similarity=0.95)
     run(files, FOREIGN)
     again, sent = run(files, replace(FOREIGN, id="again"))
     assert again.answers["again"].path == "cache"
     assert walk_messages(sent) == 0
     with files.device("bridges") as home:
-        assert "harbours" in home.walks.feedback("f7", good=False)
-        assert home.walks.expertise.reputation("harbours") < 1
+        assert falls_on in home.walks.feedback(about, good=False)
+        assert (home.walks.expertise.reputation("harbours") < 1) == (strategy == "topic-walk")
         with pytest.raises(NotFoundError):
             home.walks.feedback("nothing", good=True)
     walked, sent = run(files, replace(FOREIGN, id="walks"))
     assert walked.answers["walks"].path != "cache"
     assert walk_messages(sent) > 0
-
-
-def test_a_cached_answer_goes_with_its_document(fresh: Federation) -> None:
-    files = fresh.with_changes(overlay__cache_similarity=0.95)
-    asked = Question("f4", "Where was Odile Varro born?", "people")
-    run(files, asked)
-    again, _ = run(files, replace(asked, id="again"))
-    assert again.answers["again"].path == "cache"
-    document = files.root / "data" / "people" / "odile-varro.md"
-    document.write_text(document.read_text().replace("Lindmoor", "Norrhall"))
-    changed, _ = run(files, replace(asked, id="changed"))
-    assert changed.answers["changed"].path != "cache"
-
-
-def test_answers_over_others_evidence_end_with_their_hours(fresh: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fedrag_flwr.overlay.peer.CACHE_HOURS", 0.0)
-    files = fresh.with_changes(overlay__cache_similarity=0.95)
-    run(files, FOREIGN)
-    again, _ = run(files, replace(FOREIGN, id="again"))
-    assert again.answers["again"].path != "cache"
-
-
-def test_an_answer_that_was_given_again_can_be_called_bad(fresh: Federation) -> None:
-    files = fresh.with_changes(overlay__cache_similarity=0.95)
-    run(files, FOREIGN)
-    again, _ = run(files, replace(FOREIGN, id="again"))
-    assert again.answers["again"].path == "cache"
-    with files.device("bridges") as home:
-        assert home.walks.feedback("again", good=True) == "noted"
-        assert home.walks.feedback("again", good=False) == "noted"
-    walked, _ = run(files, replace(FOREIGN, id="walks"))
-    assert walked.answers["walks"].path != "cache"
-
-
-@pytest.mark.parametrize(
-    "changes", [{"strategy": "topic-walk"}, {"baselines": "topic-walk"}, {"inference__passages": 1}]
-)
-def test_answers_that_were_made_otherwise_are_not_given_again(fresh: Federation, changes: dict[str, Plain]) -> None:
-    files = fresh.with_changes(overlay__cache_similarity=0.95)
-    run(files, FOREIGN)
-    other, _ = run(files.with_changes(**changes), replace(FOREIGN, id="other"))
-    assert other.answers["other"].path != "cache"
-    again, _ = run(files, replace(FOREIGN, id="again"))
-    assert again.answers["again"].path == "cache"
 
 
 def test_walks_that_would_give_each_others_answers_are_not_compared(built: Federation) -> None:
@@ -412,16 +359,8 @@ def test_a_sketch_of_other_topics_costs_what_others_told_nothing(fresh: Federati
     ],
     ids=["vector", "topic", "weight"],
 )
-def test_one_homes_bad_question_costs_the_others_nothing(
-    fresh: Federation, change: Callable[[OpenQuestion], OpenQuestion]
-) -> None:
-    def tamper(reply: Message) -> Message | None:
-        if wire.kind_of(reply.content) == AnswerBatch.__name__:
-            batch = wire.decode(reply.content, AnswerBatch, run="1")
-            if batch.device == "museums":
-                reply.content = wire.encode(replace(batch, open=tuple(map(change, batch.open))), run="1")
-        return reply
-
+def test_a_home_s_bad_question_is_its_own(fresh: Federation, change: Callable[[OpenQuestion], OpenQuestion]) -> None:
+    tamper = tampering(AnswerBatch, lambda batch: replace(batch, open=tuple(map(change, batch.open))), "museums")
     files = fresh.with_changes(strategy="topic-walk")
     bad = replace(FOREIGN, id="bad", home="museums")
     strategy, _ = run(files, FOREIGN, bad, tamper=tamper)
@@ -457,37 +396,27 @@ def _unit(origin: str) -> EvidenceUnit:
 
 
 def test_sketches_in_another_s_name_are_dropped(fresh: Federation) -> None:
-    def tamper(reply: Message) -> Message:
-        if wire.kind_of(reply.content) == GossipReply.__name__ and reply.metadata.src_node_id == NODES["people"]:
-            told = (Told("bridges", (255,) * 3),)
-            reply.content = wire.encode(GossipReply("people", told), run="1")
-        return reply
-
+    lie = tampering(GossipReply, lambda _: GossipReply("people", (Told("bridges", (255,) * 3),)), "people")
     files = fresh.with_changes(strategy="topic-walk", overlay__walk="sketch")
-    strategy, _ = run(files, FOREIGN, tamper=tamper)
+    strategy, _ = run(files, FOREIGN, tamper=lie)
     assert "people" in strategy.outcome().traffic.missing
     assert "f7" in strategy.answers
 
 
 def test_homes_first_look_counts(built: Federation) -> None:
-    def slow(reply: Message) -> Message:
-        if wire.kind_of(reply.content) == AnswerBatch.__name__:
-            batch = wire.decode(reply.content, AnswerBatch, run="1")
-            waiting = tuple(replace(one, seconds=1_000.0) for one in batch.open)
-            reply.content = wire.encode(replace(batch, open=waiting), run="1")
-        return reply
+    def slow(batch: AnswerBatch) -> AnswerBatch:
+        return replace(batch, open=tuple(replace(one, seconds=1_000.0) for one in batch.open))
 
-    strategy, _ = run(built, FOREIGN, tamper=slow)
+    strategy, _ = run(built, FOREIGN, tamper=tampering(AnswerBatch, slow))
     assert 1_000.0 < strategy.answers[FOREIGN.id].cost.seconds < 1_900.0
 
 
 def test_hop_replies_do_not_tell_how_near_a_peer_was(built: Federation) -> None:
     heard: list[HopReply] = []
 
-    def listen(reply: Message) -> Message:
-        if wire.kind_of(reply.content) == WalkReply.__name__:
-            heard.extend(wire.decode(reply.content, WalkReply, run="1").replies)
+    def listen(reply: WalkReply) -> WalkReply:
+        heard.extend(reply.replies)
         return reply
 
-    run(built, FOREIGN, tamper=listen)
+    run(built, FOREIGN, tamper=tampering(WalkReply, listen))
     assert [one.relevance > 0 for one in heard] == [False, False, False, False, True]

@@ -1,7 +1,5 @@
 """Deltas in pages over the grid: nothing is lost, what is cut goes on, and who never ends is named."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -103,7 +101,7 @@ def test_pages_bring_what_one_message_brings(files: Federation, tmp_path: Path) 
 @pytest.mark.parametrize("phase", ["query.share", "query.import"])
 def test_a_lost_page_leaves_what_was_and_the_next_run_goes_on(phase: str, files: Federation) -> None:
     before = held(files)["rivers"]
-    short = files.with_changes(federation__round_timeout=3.0)
+    short = files.with_changes(federation__round_timeout=2.0)
     outcome = run(short, short.grid(of("rivers", phase, Losing(2))))
     assert phase in outcome.traffic.missing["rivers"]
     assert set(outcome.traffic.missing) == {"rivers"}
@@ -179,11 +177,7 @@ HOSTILE: list[tuple[str, Callable[[Message], Message], str]] = [
 
 @pytest.mark.parametrize(("phase", "change", "reason"), HOSTILE)
 def test_a_device_that_cheats_with_pages_is_named_and_the_run_goes_on(
-    phase: str,
-    change: Callable[[Message], Message],
-    reason: str,
-    files: Federation,
-    monkeypatch: pytest.MonkeyPatch,
+    phase: str, change: Callable[[Message], Message], reason: str, files: Federation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if change is not backwards:
         files = files.with_changes(federation__page_bytes=2**16)

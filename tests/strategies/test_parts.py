@@ -1,6 +1,4 @@
-"""Questions in parts: all of them, in order, and of no home more than it answers within a round."""
-
-from __future__ import annotations
+"""Questions in parts: all of them, in order, and of no home or message more than fits."""
 
 from collections import Counter
 from itertools import chain
@@ -8,13 +6,14 @@ from pathlib import Path
 
 import pytest
 from flwr.app import Message, RecordDict
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr import wire
 from fedrag_flwr.records import Answer, Evidence, EvidenceUnit, FinishRequest, Question
 from strategies import MemoryFusion, ServerTools, make_strategy
 from strategies.base import _AT_ONCE, _OF_ONE_HOME, in_parts
+from strategies.help import fitting
 from tests.strategies.federation import FirstRun
 
 RUN = "1"
@@ -37,9 +36,7 @@ def test_parts_hold_every_question_once_and_no_more_of_a_home_than_it_answers(sh
         assert parts == [tuple(questions)]
 
 
-def test_a_part_that_is_lost_costs_the_others_nothing(
-    first: FirstRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lost_part_costs_the_others_nothing(first: FirstRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("strategies.base._OF_ONE_HOME", 2)
     files = first.files.copy_to(tmp_path).with_changes(baselines="", strategy="no-rag")
     questions = [Question(f"q{number}", "Who designed Tarn Bridge?", "bridges") for number in range(5)]
@@ -80,3 +77,19 @@ def test_an_answer_that_stands_is_not_asked_again(first: FirstRun) -> None:
     grid = files.grid()
     strategy.run(grid, RUN)
     assert not any(b"query.answer" in data for data in grid.sent)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 50), max_size=12), st.integers(0, 200))
+def test_as_many_as_fit_are_kept_and_the_largest_stay_out(sizes: list[int], room: int) -> None:
+    kept, out = fitting(sizes, room)
+    assert sorted([*kept, *out]) == list(range(len(sizes)))
+    assert kept == sorted(kept)
+    assert sum(sizes[place] for place in kept) <= room
+    assert all(sizes[place] <= sizes[other] for place in kept for other in out)
+    if out:
+        assert sum(sizes[place] for place in kept) + min(sizes[place] for place in out) > room
+
+
+def test_who_sends_much_takes_no_other_s_room() -> None:
+    assert fitting([30, 1_000, 20, 40], 100) == ([0, 2, 3], [1])

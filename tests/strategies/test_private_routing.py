@@ -1,7 +1,5 @@
 """Private routing over five tiny devices: the same choices and answers as in the open, and nothing for the server."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -10,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from flwr.app import Message
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.exchange.routing import tagged_question, tagged_scores
@@ -36,9 +33,8 @@ from tests.strategies.federation import (
     DEVICES,
     QUESTIONS,
     Federation,
-    Tamper,
     graphed,
-    server_tools,
+    run_strategy,
     small_models,
     tampering,
 )
@@ -63,13 +59,7 @@ def _no_overview(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("strategies.summary_routing.OVERVIEW", 0)
 
 
-def run(files: Federation, *questions: Question, tamper: Tamper | None = None) -> tuple[SummaryRouting, list[bytes]]:
-    tools = server_tools(files)
-    strategy = SummaryRouting(files.settings, questions, tools)
-    grid = files.grid(tamper)
-    strategy.run(grid, "1")
-    tools.close()
-    return strategy, grid.sent
+run = partial(run_strategy, SummaryRouting)
 
 
 @pytest.fixture(scope="module")
@@ -87,9 +77,7 @@ def told(answer: Answer) -> tuple[str, str, set[str]]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_private_routing_chooses_and_answers_as_in_the_open(
-    files: Federation, plain: SummaryRouting, mode: str
-) -> None:
+def test_private_routing_chooses_as_in_the_open(files: Federation, plain: SummaryRouting, mode: str) -> None:
     strategy, sent = run(files.with_changes(**MODES[mode]), *ASKED)
     assert strategy.outcome().traffic.missing == {}
     assert strategy.routes == plain.routes
@@ -102,9 +90,7 @@ def test_private_routing_chooses_and_answers_as_in_the_open(
     assert strategy.counts["scored"] == (len(ASKED) if mode == "encrypted" else 0)
 
 
-def test_where_more_summaries_come_than_can_be_scored_whole_devices_are(
-    files: Federation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_beyond_what_can_be_scored_devices_are_left_out(files: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
     encrypted = files.with_changes(**MODES["encrypted"])
     run(encrypted, FOREIGN)  # the server holds all summaries now
     tools = ServerTools(encrypted.settings)
@@ -119,9 +105,7 @@ def test_where_more_summaries_come_than_can_be_scored_whole_devices_are(
 
 
 @pytest.mark.parametrize("mode", ["float16", "encrypted"])  # in int8 vectors alone are handed out otherwise
-def test_the_server_sees_neither_questions_nor_evidence_nor_answers(
-    files: Federation, tmp_path: Path, mode: str
-) -> None:
+def test_the_server_sees_no_question_evidence_or_answer(files: Federation, tmp_path: Path, mode: str) -> None:
     settled: dict[str, Plain] = {"gate__threshold": -1.0, "inference__max_answer_tokens": 4, "graph__share": "vector"}
     private = files.copy_to(tmp_path).with_changes(**settled, **MODES[mode])
     nothing_shows(private, FOREIGN, "2,144", "Mount Cairl", "Tveit")
@@ -181,13 +165,11 @@ def test_what_a_home_was_not_asked_for_is_not_scored(files: Federation, plain: S
         key = home.sealed.key.tag_key(server)
 
     def more(sent: EncryptedQuestions) -> EncryptedQuestions:
-        if sent.device != "bridges":
-            return sent
         own = sent.questions[0]
         tagged = tag(key, *tagged_question("f8", sent.fingerprint, own.ciphertext))  # it asks at another home
         return replace(sent, questions=(*sent.questions, own, replace(own, question_id="f8", tag=tagged)))
 
-    strategy, _ = run(encrypted, *ASKED, tamper=tampering(EncryptedQuestions, more))
+    strategy, _ = run(encrypted, *ASKED, tamper=tampering(EncryptedQuestions, more, "bridges"))
     assert strategy.counts["scored"] == len(ASKED)
     missing = strategy.outcome().traffic.missing
     assert list(missing) == ["bridges"]
@@ -239,23 +221,18 @@ def test_what_was_changed_on_its_way_is_refused(
 @pytest.mark.parametrize(("mode", "steps"), [("float16", 2), ("encrypted", 3)])
 def test_seconds_of_every_step_count(files: Federation, mode: str, steps: int) -> None:
     """Home encrypts, home chooses, and the owners give, which work at the same time."""
-
-    slow = partial(replace, seconds=800.0)
-    encrypted, sealed = tampering(EncryptedQuestions, slow), tampering(SealedMessages, slow)
-
-    def both(reply: Message) -> Message | None:
-        encrypted(reply)
-        return sealed(reply)
-
-    strategy, _ = run(files.with_changes(**MODES[mode]), FOREIGN, tamper=both)
+    encrypted, sealed = (
+        tampering(kind, partial(replace, seconds=800.0)) for kind in (EncryptedQuestions, SealedMessages)
+    )
+    strategy, _ = run(
+        files.with_changes(**MODES[mode]), FOREIGN, tamper=lambda reply: encrypted(reply) and sealed(reply)
+    )
     assert 800.0 * steps < strategy.answers[FOREIGN.id].cost.seconds < 800.0 * steps + 700.0
 
 
 def test_a_device_without_a_usable_key_costs_the_others_nothing(files: Federation) -> None:
-    def without(card: DeviceCard) -> DeviceCard:
-        return replace(card, key=bytes(32)) if card.name == "rivers" else card
-
-    strategy, _ = run(files.with_changes(**MODES["float16"]), *ASKED, tamper=tampering(DeviceCard, without))
+    without = tampering(DeviceCard, partial(replace, key=bytes(32)), "rivers")
+    strategy, _ = run(files.with_changes(**MODES["float16"]), *ASKED, tamper=without)
     assert not any("rivers" in str(told(answer)) for answer in strategy.answers.values())
     assert told(strategy.answers["f8"])[2] & set(DEVICES)
     assert "query.route" not in str(strategy.outcome().traffic.missing)

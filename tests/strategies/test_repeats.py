@@ -1,7 +1,5 @@
 """Runs in which every message comes twice, or an old one comes again: they end as undisturbed ones do."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

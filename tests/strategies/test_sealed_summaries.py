@@ -1,9 +1,8 @@
 """Sealed summaries over five tiny devices: the choices of the open run, and nothing for the server to read."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from fedrag_flwr.records import OwnedRows, SealedSummaries, SummaryOverview, Sum
 from fedrag_flwr.settings import Plain
 from strategies import FedRag, ServerTools, SummaryRouting
 from tests.spoiling import spoilt
-from tests.strategies.federation import DEVICES, Federation, graphed, server_tools, tampering
+from tests.strategies.federation import DEVICES, Federation, Tamper, graphed, run_strategy, server_tools, tampering
 from tests.strategies.test_private_routing import ASKED, CHANGES, FOREIGN, run, told
 
 Rows = NDArray[np.float32]
@@ -60,10 +59,7 @@ def test_homes_hold_and_choose_what_they_would_of_readable_summaries(files: Fede
 
 def test_ours_exchanges_them_too(files: Federation) -> None:
     changed = files.with_changes(strategy="fedrag", **SEALED)
-    tools = server_tools(changed)
-    strategy = FedRag(changed.settings, [FOREIGN], tools)
-    strategy.run(changed.grid(), "1")
-    tools.close()
+    strategy, _ = run_strategy(FedRag, changed, FOREIGN)
     assert strategy.outcome().traffic.missing == {}
     assert set(held(changed, "rivers")[0]) == set(DEVICES)
 
@@ -115,13 +111,19 @@ def test_a_device_gives_and_takes_nothing_else(files: Federation) -> None:
             device.graph.take_overview(SummaryOverview(()))
 
 
-def test_a_device_may_insist(files: Federation) -> None:
-    nodes = [{**node, "share-summaries": "sealed"} if n == 4 else node for n, node in enumerate(files.nodes)]
-    changed = files.with_changes(**DOWNLOAD)
-    tools = server_tools(changed)
-    strategy = SummaryRouting(changed.settings, [FOREIGN], tools)
-    strategy.run(changed.grid(nodes=nodes), "1")
+def run_where_rivers_has(files: Federation, **own: Plain) -> SummaryRouting:
+    """A run in which one device has settings of its own."""
+    nodes = [{**node, **own} if n == DEVICES.index("rivers") else node for n, node in enumerate(files.nodes)]
+    tools = server_tools(files)
+    strategy = SummaryRouting(files.settings, [FOREIGN], tools)
+    strategy.run(files.grid(nodes=nodes), "1")
     tools.close()
+    return strategy
+
+
+def test_a_device_may_insist(files: Federation) -> None:
+    changed = files.with_changes(**DOWNLOAD)
+    strategy = run_where_rivers_has(changed, **{"share-summaries": "sealed"})
     assert "sealed messages alone" in strategy.outcome().traffic.missing["rivers"]
     assert "rivers" not in held(files, "bridges")[0]
     assert FOREIGN.id in strategy.answers
@@ -142,12 +144,8 @@ def test_a_device_may_insist(files: Federation) -> None:
 def test_a_device_s_exchange_keeps_its_summaries_from_whom_a_laxer_run_shows_them(
     files: Federation, run_s: str, share: str, own: str, given: bool
 ) -> None:
-    nodes = [{**node, "exchange": own} if n == 4 else node for n, node in enumerate(files.nodes)]
     changed = files.with_changes(exchange=run_s, graph__share=share)
-    tools = server_tools(changed)
-    strategy = SummaryRouting(changed.settings, [FOREIGN], tools)
-    strategy.run(changed.grid(nodes=nodes), "1")
-    tools.close()
+    strategy = run_where_rivers_has(changed, exchange=own)
     missing = strategy.outcome().traffic.missing
     assert ("or a stricter one" in missing.get("rivers", "")) != given
     owners = set(held(files, "bridges")[0])
@@ -159,9 +157,7 @@ def test_a_device_s_exchange_keeps_its_summaries_from_whom_a_laxer_run_shows_the
 
 @pytest.mark.parametrize("exchange", ["plain", "encrypted"])
 @pytest.mark.parametrize("kind", [SummaryRouting, FedRag])
-def test_where_the_server_must_read_them_they_cannot_be_sealed(
-    files: Federation, kind: type[SummaryRouting], exchange: str
-) -> None:
+def test_what_the_server_must_read_is_not_sealed(files: Federation, kind: type[SummaryRouting], exchange: str) -> None:
     settings = files.with_changes(exchange=exchange, graph__share="sealed").settings
     with pytest.raises(SettingError, match=rf'graph.share: with exchange = "{exchange}" .*set exchange to "download"'):
         kind(settings, [FOREIGN], ServerTools(settings))
@@ -187,23 +183,26 @@ def test_changes_and_withdrawals_arrive_as_in_the_open(files: Federation, tmp_pa
 
 # --- what is changed on its way ---------------------------------------------------------------------------
 
-LAST: dict[str, SealedSummaries] = {}
-
 
 def _torn(sent: SealedSummaries) -> SealedSummaries:
-    return replace(sent, sealed=spoilt(sent.sealed)) if sent.device == "rivers" else sent
+    return replace(sent, sealed=spoilt(sent.sealed))
 
 
-def _of_another(sent: SealedSummaries) -> SealedSummaries:
+def _of_another() -> Tamper:
     """What people sealed, in the name of rivers, which come after them."""
-    LAST[sent.device] = sent
-    return replace(LAST["people"], device="rivers") if sent.device == "rivers" else sent
+    last: dict[str, SealedSummaries] = {}
+
+    def change(sent: SealedSummaries) -> SealedSummaries:
+        last[sent.device] = sent
+        return replace(last["people"], device="rivers") if sent.device == "rivers" else sent
+
+    return tampering(SealedSummaries, change)
 
 
-@pytest.mark.parametrize("lie", [_torn, _of_another])
-def test_what_does_not_open_is_named_and_the_run_goes_on(files: Federation, lie: object) -> None:
+@pytest.mark.parametrize("lie", [tampering(SealedSummaries, _torn, "rivers"), _of_another()], ids=["torn", "another's"])
+def test_what_does_not_open_is_named_and_the_run_goes_on(files: Federation, lie: Tamper) -> None:
     changed = files.with_changes(**SEALED)
-    strategy, _ = run(changed, FOREIGN, tamper=tampering(SealedSummaries, lie))  # type: ignore[arg-type]
+    strategy, _ = run(changed, FOREIGN, tamper=lie)
     assert "refused its summaries" in strategy.outcome().traffic.missing["rivers"]
     assert set(strategy.outcome().traffic.missing) == {"rivers"}
     assert set(held(changed, "bridges")[0]) == set(DEVICES) - {"rivers"}
@@ -212,12 +211,11 @@ def test_what_does_not_open_is_named_and_the_run_goes_on(files: Federation, lie:
 
 
 def _grown(sent: SealedSummaries) -> SealedSummaries:
-    return replace(sent, sealed=sent.sealed + bytes(2**16)) if sent.device == "rivers" else sent
+    return replace(sent, sealed=sent.sealed + bytes(2**16))
 
 
 def _with_grown_keys(sent: SealedSummaries) -> SealedSummaries:
-    keys = tuple(replace(key, sealed=key.sealed + bytes(2**16)) for key in sent.keys)
-    return replace(sent, keys=keys) if sent.device == "rivers" else sent
+    return replace(sent, keys=tuple(replace(key, sealed=key.sealed + bytes(2**16)) for key in sent.keys))
 
 
 @pytest.mark.parametrize(
@@ -229,12 +227,12 @@ def _with_grown_keys(sent: SealedSummaries) -> SealedSummaries:
     ],
 )
 def test_who_seals_too_much_takes_no_other_s_room(
-    files: Federation, monkeypatch: pytest.MonkeyPatch, lie: object, most: int, room: int, reason: str
+    files: Federation, monkeypatch: pytest.MonkeyPatch, lie: Callable[..., object], most: int, room: int, reason: str
 ) -> None:
     monkeypatch.setattr("strategies.sealed_relay._SUMMARIES_ROOM", room)
     monkeypatch.setattr("fedrag_flwr.exchange.summaries.MOST_SUMMARIES", most)
     changed = files.with_changes(**SEALED)
-    strategy, _ = run(changed, FOREIGN, tamper=tampering(SealedSummaries, lie))  # type: ignore[arg-type]
+    strategy, _ = run(changed, FOREIGN, tamper=tampering(SealedSummaries, lie, "rivers"))
     assert reason in strategy.outcome().traffic.missing["rivers"]
     assert set(strategy.outcome().traffic.missing) == {"rivers"}
     assert set(held(changed, "bridges")[0]) == set(DEVICES) - {"rivers"}
@@ -258,20 +256,16 @@ def test_what_was_sealed_before_is_named(files: Federation) -> None:
     old: list[SealedSummaries] = []
 
     def again(sent: SealedSummaries) -> SealedSummaries:
-        if sent.device == "rivers":
-            old.append(sent)
-            return old[0]
-        return sent
+        old.append(sent)
+        return old[0]
 
     changed = files.with_changes(**SEALED)
-    tamper = tampering(SealedSummaries, again)
+    tamper = tampering(SealedSummaries, again, "rivers")
     assert run(changed, FOREIGN, tamper=tamper)[0].outcome().traffic.missing == {}
     assert "refused its summaries" in run(changed, FOREIGN, tamper=tamper)[0].outcome().traffic.missing["rivers"]
 
 
 def test_who_seals_in_another_s_name_is_not_heard(files: Federation) -> None:
-    def lie(sent: SealedSummaries) -> SealedSummaries:
-        return replace(sent, device="bridges") if sent.device == "rivers" else sent
-
-    strategy, _ = run(files.with_changes(**SEALED), FOREIGN, tamper=tampering(SealedSummaries, lie))
+    lie = tampering(SealedSummaries, partial(replace, device="bridges"), "rivers")
+    strategy, _ = run(files.with_changes(**SEALED), FOREIGN, tamper=lie)
     assert strategy.outcome().traffic.missing == {"rivers": "it sealed summaries in another device's name"}

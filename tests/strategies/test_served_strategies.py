@@ -1,12 +1,11 @@
 """RAGRoute and C-FedRAG over five tiny devices: who is asked, who sees what, and what liars achieve."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,9 +27,10 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.retrieval.source_router import SourceRouter
 from fedrag_flwr.settings import Plain
-from strategies import ConfidentialBroadcast, FederatedRag, RagRoute
+from strategies import ConfidentialBroadcast, RagRoute
 from tests.spoiling import spoilt
 from tests.strategies.federation import DEVICES, Federation, Tamper, graphed, server_tools, tampering
+from tests.strategies.federation import run_strategy as run
 from tests.strategies.waiting import nothing_shows
 
 FOREIGN = Question("f7", "How high is Mount Cairl?", "bridges")
@@ -42,16 +42,6 @@ SHORT: dict[str, Plain] = {"inference__max_answer_tokens": 4, "strategy": "rag-r
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Federation:
     return graphed(tmp_path_factory).with_changes(**SHORT)
-
-
-def run(
-    kind: type[FederatedRag], files: Federation, *questions: Question, tamper: Tamper | None = None
-) -> tuple[FederatedRag, list[bytes]]:
-    tools = server_tools(files)
-    strategy = kind(files.settings, questions, tools)
-    grid = files.grid(tamper)
-    strategy.run(grid, "1")
-    return strategy, grid.sent
 
 
 # --- rag-route --------------------------------------------------------------------------------------
@@ -85,18 +75,16 @@ def test_centroids_are_groups_and_another_s_are_refused(files: Federation, monke
     assert len(vectors) == 3
     assert (vectors @ batch.centroids[0].vector).max() < 0.999
 
-    def lie(batch: CentroidBatch) -> CentroidBatch:
-        return replace(batch, device="bridges") if batch.device == "rivers" else batch
-
-    strategy, _ = run(RagRoute, files, FOREIGN, tamper=tampering(CentroidBatch, lie))
+    lie = tampering(CentroidBatch, partial(replace, device="bridges"), "rivers")
+    strategy, _ = run(RagRoute, files, FOREIGN, tamper=lie)
     assert "another device's name" in strategy.outcome().traffic.missing["rivers"]
     assert "routing-rivers" not in strategy.counts
 
     def more(batch: CentroidBatch) -> CentroidBatch:
-        return replace(batch, centroids=batch.centroids * 2) if batch.device == "rivers" else batch
+        return replace(batch, centroids=batch.centroids * 2)
 
     monkeypatch.setattr("strategies.rag_route._CENTROIDS", 1)
-    strategy, _ = run(RagRoute, files, FOREIGN, tamper=tampering(CentroidBatch, more))
+    strategy, _ = run(RagRoute, files, FOREIGN, tamper=tampering(CentroidBatch, more, "rivers"))
     assert strategy.outcome().traffic.missing == {"rivers": "it shared more centroids than were asked for"}
     assert strategy.counts["centroids"] == len(DEVICES) - 1
 
@@ -134,21 +122,18 @@ def test_the_enclave_answers_over_all_devices(files: Federation) -> None:
     assert len([data for data in sent if b"_sealed" in data or b"query.enclave" in data]) >= 12
     with files.device("bridges") as home:
         assert "f7" in home.delivered.all()
-    assert isinstance(strategy, ConfidentialBroadcast)
     assert strategy._enclave is None  # it ended with the run
 
 
-def test_the_server_sees_neither_questions_nor_evidence_nor_answers(files: Federation, tmp_path: Path) -> None:
+def test_the_server_sees_no_question_evidence_or_answer(files: Federation, tmp_path: Path) -> None:
     sealed_question = files.copy_to(tmp_path).with_changes(strategy="confidential-broadcast")
     nothing_shows(sealed_question, FOREIGN, "2,144", "Mount Cairl", "Tveit", "at the enclave")
 
 
 @pytest.mark.slow  # an enclave of its own, with its models
 def test_seconds_of_sealing_and_of_the_slowest_owner_count(files: Federation) -> None:
-    def slow(sent: SealedMessages) -> SealedMessages:
-        return replace(sent, seconds=800.0)
-
-    strategy, _ = run(ConfidentialBroadcast, files, FOREIGN, tamper=tampering(SealedMessages, slow))
+    slow = tampering(SealedMessages, partial(replace, seconds=800.0))
+    strategy, _ = run(ConfidentialBroadcast, files, FOREIGN, tamper=slow)
     assert 1_600.0 < strategy.answers["f7"].cost.seconds < 2_300.0
 
 
@@ -194,9 +179,7 @@ def test_a_sealed_message_larger_than_a_question_never_reaches_the_enclave(files
 
 
 @pytest.mark.slow  # an enclave of its own, with its models
-def test_sealed_messages_that_fill_the_enclave_s_message_take_no_other_s_room(
-    files: Federation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sealed_messages_that_fill_one_take_no_other_s_room(files: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("strategies.sealed_relay._ROOM", 2**16)
     tamper = of_phase("query.retrieve_sealed", lambda sent: _large(sent) if sent.device == "people" else sent)
     strategy, _ = run(ConfidentialBroadcast, files, FOREIGN, tamper=tamper)
@@ -207,9 +190,7 @@ def test_sealed_messages_that_fill_the_enclave_s_message_take_no_other_s_room(
 
 
 @pytest.mark.slow  # an enclave of its own, with its models
-def test_many_questions_are_confided_in_parts_that_fit_into_messages(
-    files: Federation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_questions_are_confided_in_parts_that_fit(files: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("strategies.confidential_broadcast._AT_ONCE", 1)
     strategy, sent = run(ConfidentialBroadcast, files, FOREIGN, HOME)
     assert sum(b"query.enclave" in data for data in sent) == 4  # two messages and their replies

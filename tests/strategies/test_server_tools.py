@@ -1,7 +1,5 @@
 """The server's tools: what they opened is closed with them, and opened anew when it is asked for."""
 
-from __future__ import annotations
-
 import sys
 from functools import cached_property
 from pathlib import Path
@@ -57,9 +55,7 @@ def test_the_server_may_ask_another_server_and_the_enclave_may_not(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("mode", "kept"), [("serve", []), ("questions", ["generations"])])
-def test_what_the_servers_model_writes_in_a_serving_run_is_kept_nowhere(
-    mode: str, kept: list[str], tmp_path: Path
-) -> None:
+def test_what_the_servers_model_writes_in_serving_is_kept_nowhere(mode: str, kept: list[str], tmp_path: Path) -> None:
     files = Federation(tmp_path, (("models.generation-cache", True), ("mode", mode)))
     tools = ServerTools(files.settings)
     tools.models.generator().complete(Prompt("Answer in a word.", "Who designed Tarn Bridge?"), max_tokens=1)

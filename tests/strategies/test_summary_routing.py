@@ -1,15 +1,12 @@
 """Summary routing over five tiny devices: who is asked, who answers, what travels, and what a liar achieves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
-from flwr.app import Message
 
-from fedrag_flwr import wire
 from fedrag_flwr.evaluation.results import read_summary
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.records import Answer, Evidence, EvidenceBatch, EvidenceUnit, Question, SummaryBatch, because
@@ -138,11 +135,9 @@ def test_private_names_do_not_travel(built: Federation) -> None:
 
 
 def test_who_speaks_for_another_is_not_heard(built: Federation, tmp_path: Path) -> None:
-    def lie(batch: SummaryBatch) -> SummaryBatch:
-        return replace(batch, device="bridges") if batch.device == "rivers" else batch
-
     files = mistrusting(built.copy_to(tmp_path))
-    strategy, _ = run(files, FOREIGN, tamper=tampering(SummaryBatch, lie))
+    lie = tampering(SummaryBatch, partial(replace, device="bridges"), "rivers")
+    strategy, _ = run(files, FOREIGN, tamper=lie)
     assert "summaries in another device's name" in strategy.outcome().traffic.missing["rivers"]
     assert strategy.answers["f7"].path in ("remote", "cognizer", "abstained")
 
@@ -202,11 +197,8 @@ def test_evidence_that_the_servers_model_cannot_read_leaves_home_its_draft(built
 
 
 def test_silent_owners_leave_home_its_draft(built: Federation) -> None:
-    def silent(reply: Message) -> Message | None:
-        return None if wire.kind_of(reply.content) == EvidenceBatch.__name__ else reply
-
-    files = mistrusting(built, federation__round_timeout=5.0, routing__answers_at="server")
-    strategy, _ = run(files, FOREIGN, tamper=silent)
+    files = mistrusting(built, federation__round_timeout=2.0, routing__answers_at="server")
+    strategy, _ = run(files, FOREIGN, tamper=tampering(EvidenceBatch, lambda _: None))
     answer: Answer = strategy.answers["f7"]
     assert answer.decisions[-1] == because("outcome", "nobody could help")
     assert answer.cost.llm_calls == 1
@@ -215,7 +207,7 @@ def test_silent_owners_leave_home_its_draft(built: Federation) -> None:
 def test_the_run_reports_it(built: Federation, tmp_path: Path) -> None:
     from server_app.run import run_systems
 
-    files = built.with_changes(baselines="local-graph", results=str(tmp_path / "results"), data__limit=4)
+    files = built.with_changes(baselines="local-graph", results=str(tmp_path / "results"), data__limit=2)
     summary = read_summary(run_systems(files.grid(), "1", files.settings))
     assert set(summary.systems) == {"summary-routing", "local-graph"}
     taken = {path for path, share in summary.systems["local-graph"].paths.items() if share}
@@ -230,10 +222,8 @@ def test_the_run_reports_it(built: Federation, tmp_path: Path) -> None:
 def test_summaries_without_end_are_cut_off(built: Federation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("strategies.summary_routing.MOST_PAGES", 3)
 
-    def babble(batch: SummaryBatch) -> SummaryBatch:
-        return replace(batch, more=batch.device == "rivers")
-
     files = mistrusting(built.copy_to(tmp_path))
-    strategy, _ = run(files, HOME, tamper=tampering(SummaryBatch, babble))
+    babble = tampering(SummaryBatch, partial(replace, more=True), "rivers")
+    strategy, _ = run(files, HOME, tamper=babble)
     assert "without coming to an end" in strategy.outcome().traffic.missing["rivers"]
     assert "f1" in strategy.answers

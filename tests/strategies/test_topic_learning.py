@@ -1,17 +1,14 @@
 """Topics learnt over encrypted sums: the same as over all documents, while nobody sees one device's part."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from flwr.app import Message
 
-from fedrag_flwr import wire
 from fedrag_flwr.errors import FederationError, SettingError
 from fedrag_flwr.exchange.sums import tagged_term
 from fedrag_flwr.local_grid import LocalGrid, Plain
@@ -22,11 +19,9 @@ from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.sums import COLLUSION, GroupCipher
 from fedrag_flwr.privacy.seals import SealingKey, tag
 from fedrag_flwr.records import DeviceCard, Question, SealedMessages, SumTerm, TopicRequest, TopicUpdate, TopicWeight
-from fedrag_flwr.settings import Settings
-from strategies import ServerTools, make_strategy, private_sums
+from strategies import ServerTools, make_strategy, private_sums, topic_learning
 from strategies.overlay_walk import OverlayWalk
-from strategies.topic_learning import ROUNDS
-from tests.strategies.federation import Federation, Tamper, server_tools, small_models
+from tests.strategies.federation import Federation, Tamper, server_tools, small_models, tampering
 
 # Nothing here exists; all names are this project's own.
 DEVICES = ("east", "north", "south")
@@ -36,7 +31,7 @@ SUBJECTS = {
     "choir": "The {} choir sings old songs in the church. Its singers and the organ are heard at festivals.",
     "fever": "The {} fever is an infection of the lungs. Doctors treat its patients with rest and medicine.",
 }
-TOPICS = 4
+TOPICS, ROUNDS = 4, 2
 QUESTION = Question("q1", "Who hears the Dunwick choir at festivals?", "east")
 ENCRYPTED = {"train.group", "train.topics"}
 
@@ -64,17 +59,29 @@ def write(root: Path) -> Federation:
     )
 
 
+@dataclass(frozen=True)
+class Learnt:
+    """A federation that has learnt its topics, what travelled, and what was said of it."""
+
+    files: Federation
+    strategy: OverlayWalk
+    sent: list[bytes]
+    said: list[str]
+
+
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Federation:
-    files = write(tmp_path_factory.mktemp("topics"))
-    learn(files)
-    return files
+def learnt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Learnt]:
+    files, said = write(tmp_path_factory.mktemp("topics")), list[str]()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(topic_learning, "ROUNDS", ROUNDS)
+        patch.setattr(private_sums, "log", lambda level, text, *rest: said.append(text))
+        yield Learnt(files, *learn(files), said)
 
 
 @pytest.fixture
-def fresh(built: Federation, tmp_path: Path) -> Federation:
-    """The built federation with stores of its own, of which none holds topics."""
-    files = built.copy_to(tmp_path)
+def fresh(learnt: Learnt, tmp_path: Path) -> Federation:
+    """The federation with stores of its own, of which none holds topics."""
+    files = learnt.files.copy_to(tmp_path)
     for notes in (tmp_path / "home" / "devices").rglob("walks.sqlite*"):
         notes.unlink()
     return files
@@ -123,62 +130,47 @@ def changing(device: str, change: Callable[[TopicUpdate, int], TopicUpdate | Non
     """Change what one device says to each step that sums up, or keep it back."""
     steps = iter(range(2 * ROUNDS + 1))
 
-    def tamper(reply: Message) -> Message | None:
-        if wire.kind_of(reply.content) == TopicUpdate.__name__:
-            update = wire.decode(reply.content, TopicUpdate, run="1")
-            if update.device == device and update.term.parts:
-                changed = change(update, next(steps))
-                if changed is None:
-                    return None
-                reply.content = wire.encode(changed, run="1")
-        return reply
+    def changed(update: TopicUpdate) -> TopicUpdate | None:
+        return change(update, next(steps)) if update.term.parts else update
 
-    return tamper
+    return tampering(TopicUpdate, changed, device)
 
 
 # --- what is learnt -------------------------------------------------------------------------------
 
 
-def test_topics_are_those_of_all_documents_together(fresh: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(private_sums, "log", lambda level, text, *rest: said.append(text))
-    strategy, _ = learn(fresh)
-    assert said == [COLLUSION]  # whom one has to trust is told whenever it matters
-    assert strategy.outcome().traffic.missing == {}
-    found = [centroids_of(fresh, name) for name in DEVICES]
+def test_topics_are_those_of_all_documents_together(learnt: Learnt) -> None:
+    assert learnt.said[:1] == [COLLUSION]  # whom one has to trust is told whenever it matters
+    assert learnt.strategy.outcome().traffic.missing == {}
+    found = [centroids_of(learnt.files, name) for name in DEVICES]
     assert all(np.array_equal(one, found[0]) for one in found)  # rounded: the same everywhere
-    assert found[0] == pytest.approx(reference(fresh), abs=1e-3)
+    assert found[0] == pytest.approx(reference(learnt.files), abs=1e-3)
     vectors = small_models().encoder.encode([text.format("Kell") for text in SUBJECTS.values()])
     assert len(set((vectors @ found[0].T).argmax(axis=1).tolist())) == len(SUBJECTS)
 
 
-def test_a_question_walks_by_topics_that_were_learnt(fresh: Federation) -> None:
-    strategy, _ = learn(fresh.with_changes(overlay__threshold=0.9), None, QUESTION)
+def test_a_question_walks_by_topics_that_were_learnt(learnt: Learnt, tmp_path: Path) -> None:
+    strategy, _ = learn(learnt.files.copy_to(tmp_path).with_changes(overlay__threshold=0.9), None, QUESTION)
     assert "q1" in strategy.answers
     assert strategy.counts["walk-questions"] == 1
 
 
-def test_who_has_learnt_together_does_not_learn_again(fresh: Federation) -> None:
-    learn(fresh)
-    first = centroids_of(fresh, "east")
-    _, sent = learn(fresh)
+def test_who_has_learnt_together_does_not_learn_again(learnt: Learnt, tmp_path: Path) -> None:
+    files = learnt.files.copy_to(tmp_path)
+    _, sent = learn(files)
     assert sum(b"train.topics" in data for data in sent) == 2 * len(DEVICES)
     assert not any(b"train.group" in data for data in sent)
-    assert (centroids_of(fresh, "east") == first).all()
-    fewer = fresh.with_changes(overlay__learnt_topics=TOPICS - 1)
-    learn(fewer)
-    assert len(centroids_of(fewer, "east")) == TOPICS - 1
+    assert (centroids_of(files, "east") == centroids_of(learnt.files, "east")).all()
 
 
-def test_what_was_learnt_of_peers_goes_with_the_topics(fresh: Federation) -> None:
-    learn(fresh)
-    topics = {0: 1.0}
-    with fresh.device("east") as device:
+def test_what_was_learnt_of_peers_goes_with_the_topics(learnt: Learnt, tmp_path: Path) -> None:
+    files, topics = learnt.files.copy_to(tmp_path), {0: 1.0}
+    with files.device("east") as device:
         device.walks._change(lambda expertise: expertise.learn("north", topics, 0, "good"))
-    learn(fresh)
-    with fresh.device("east") as device:
+    learn(files)
+    with files.device("east") as device:
         assert device.walks.expertise.credit("north", 0) > 0
-    fewer = fresh.with_changes(overlay__learnt_topics=TOPICS - 1)
+    fewer = files.with_changes(overlay__learnt_topics=TOPICS - 1)
     learn(fewer)
     with fewer.device("east") as device:
         assert device.walks.expertise.credit("north", 0) == 0
@@ -196,14 +188,13 @@ def test_noise_is_added_where_it_is_set(fresh: Federation) -> None:
 # --- who sees what --------------------------------------------------------------------------------
 
 
-def test_no_text_no_vector_and_no_key_is_in_what_leaves(fresh: Federation) -> None:
-    _, sent = learn(fresh)
-    told = [data for data in sent if any(kind.encode() in data for kind in ENCRYPTED)]
+def test_no_text_no_vector_and_no_key_is_in_what_leaves(learnt: Learnt) -> None:
+    told = [data for data in learnt.sent if any(kind.encode() in data for kind in ENCRYPTED)]
     assert len(told) >= 2 * len(DEVICES) * (2 * ROUNDS + 3)
     together = b"".join(told)
     for text in (*PLACES, *SUBJECTS, "stone", "organ", "lungs"):
         assert text.encode() not in together, text
-    with fresh.device("north") as device:
+    with learnt.files.device("north") as device:
         vectors = document_vectors(device.store, device.models.encoder.dimension)
         counts = topic_counts(vectors, device.walks.topics.centroids)
         sums = topic_sums(vectors, device.walks.topics.centroids, counts)
@@ -214,14 +205,15 @@ def test_no_text_no_vector_and_no_key_is_in_what_leaves(fresh: Federation) -> No
             assert np.ascontiguousarray(row[:8], dtype=kind).tobytes() not in together
 
 
-def test_devices_hold_one_key_and_the_server_none(fresh: Federation) -> None:
-    _, sent = learn(fresh)
-    keys = {path.parent.name: path.read_bytes() for path in (fresh.root / "home").rglob("group-*.key")}
+def test_devices_hold_one_key_and_the_server_none(learnt: Learnt) -> None:
+    keys = {path.parent.name: path.read_bytes() for path in (learnt.files.root / "home").rglob("group-*.key")}
     assert set(keys) == set(DEVICES)
     assert len(set(keys.values())) == 1
     key = keys["east"]
-    assert not any(key[50:80] in data for data in sent)
-    of_the_server = [path for path in (fresh.root / "home").rglob("*") if path.is_file() and "server" in path.parts]
+    assert not any(key[50:80] in data for data in learnt.sent)
+    of_the_server = [
+        path for path in (learnt.files.root / "home").rglob("*") if path.is_file() and "server" in path.parts
+    ]
     assert not any(key[50:80] in path.read_bytes() for path in of_the_server)
 
 
@@ -264,31 +256,21 @@ def test_a_sum_that_nobody_can_read_moves_nothing(fresh: Federation, tmp_path: P
 
 
 @pytest.mark.parametrize("sealed", [None, b"garbage"])
-def test_where_the_first_device_makes_no_key_for_the_others_the_next_one_does(
-    fresh: Federation, sealed: bytes | None
-) -> None:
-    def tamper(reply: Message) -> Message:
-        if wire.kind_of(reply.content) == SealedMessages.__name__:
-            sent = wire.decode(reply.content, SealedMessages, run="1")
-            if sent.device == "east":
-                sealed_messages = () if sealed is None else tuple(replace(one, sealed=sealed) for one in sent.messages)
-                reply.content = wire.encode(replace(sent, messages=sealed_messages), run="1")
-        return reply
+def test_where_the_first_device_makes_no_key_the_next_one_does(fresh: Federation, sealed: bytes | None) -> None:
+    def useless(sent: SealedMessages) -> SealedMessages:
+        messages = () if sealed is None else tuple(replace(one, sealed=sealed) for one in sent.messages)
+        return replace(sent, messages=messages)
 
-    strategy, _ = learn(fresh, tamper)
+    strategy, _ = learn(fresh, tampering(SealedMessages, useless, "east"))
     assert "1 of 3 devices hold" in strategy.outcome().traffic.missing["east"]
     assert len(strategy.builds) == 3
     assert centroids_of(fresh, "east") == pytest.approx(reference(fresh), abs=1e-3)
 
 
 def test_where_others_are_silent_nobody_is_named_for_them(fresh: Federation) -> None:
-    def silent(reply: Message) -> Message | None:
-        sealed = wire.kind_of(reply.content) == SealedMessages.__name__
-        return None if sealed and wire.decode(reply.content, SealedMessages, run="1").device == "south" else reply
-
     strict = fresh.with_changes(federation__round_timeout=2.0, federation__quorum=1.0)
     with pytest.raises(FederationError) as raised:
-        learn(strict, silent)
+        learn(strict, tampering(SealedMessages, lambda _: None, "south"))
     assert "south" in str(raised.value)
     assert "east" not in str(raised.value)
     assert "north" not in str(raised.value)
@@ -296,7 +278,7 @@ def test_where_others_are_silent_nobody_is_named_for_them(fresh: Federation) -> 
 
 @pytest.mark.parametrize("step", [0, 2])
 def test_who_misses_a_step_takes_no_part_and_the_others_go_on(fresh: Federation, step: int) -> None:
-    quick = fresh.with_changes(federation__round_timeout=3.0, federation__quorum=0.5)
+    quick = fresh.with_changes(federation__round_timeout=2.0, federation__quorum=0.5)
     strategy, _ = learn(quick, changing("south", lambda update, number: None if number == step else update), QUESTION)
     assert "south" in strategy.outcome().traffic.missing
     assert len(strategy.builds) == 2
@@ -306,30 +288,20 @@ def test_who_misses_a_step_takes_no_part_and_the_others_go_on(fresh: Federation,
 
 
 def test_a_device_in_another_s_name_and_one_with_other_topics_are_named(fresh: Federation) -> None:
-    def tamper(reply: Message) -> Message:
-        if wire.kind_of(reply.content) == TopicUpdate.__name__:
-            update = wire.decode(reply.content, TopicUpdate, run="1")
-            if update.device == "south" and update.topics:
-                reply.content = wire.encode(replace(update, topics="0" * 16), run="1")
-            if update.device == "north" and not update.topics and not update.term.parts:
-                reply.content = wire.encode(replace(update, device="east"), run="1")
-        return reply
+    def lie(update: TopicUpdate) -> TopicUpdate:
+        if update.device == "south" and update.topics:
+            return replace(update, topics="0" * 16)
+        posing = update.device == "north" and not update.topics and not update.term.parts
+        return replace(update, device="east") if posing else update
 
-    strategy, _ = learn(fresh.with_changes(federation__quorum=0.3), tamper)
+    strategy, _ = learn(fresh.with_changes(federation__quorum=0.3), tampering(TopicUpdate, lie))
     missing = strategy.outcome().traffic.missing
     assert "another device's name" in missing["north"]
     assert "other topics" in missing["south"]
 
 
 def test_one_with_another_encoder_learns_no_topics_with_the_others(fresh: Federation) -> None:
-    def tamper(reply: Message) -> Message:
-        if wire.kind_of(reply.content) == DeviceCard.__name__:
-            card = wire.decode(reply.content, DeviceCard, run="1")
-            if card.name == "south":
-                reply.content = wire.encode(replace(card, encoder_id="another"), run="1")
-        return reply
-
-    strategy, _ = learn(fresh, tamper)
+    strategy, _ = learn(fresh, tampering(DeviceCard, partial(replace, encoder_id="another"), "south"))
     assert "another encoder" in strategy.outcome().traffic.missing["south"]
     assert len(strategy.builds) == 2
 
@@ -337,27 +309,14 @@ def test_one_with_another_encoder_learns_no_topics_with_the_others(fresh: Federa
 def test_without_a_quorum_there_is_no_run(fresh: Federation) -> None:
     silent = changing("south", lambda update, number: None)
     with pytest.raises(FederationError, match="2 devices took part"):
-        learn(fresh.with_changes(federation__round_timeout=3.0, federation__quorum=1.0), silent)
+        learn(fresh.with_changes(federation__round_timeout=2.0, federation__quorum=1.0), silent)
 
 
-def test_a_step_that_comes_again_gives_the_same_and_one_too_many_is_refused(fresh: Federation) -> None:
-    learn(fresh)
-    with fresh.device("east") as device:
+def test_a_step_that_comes_again_gives_the_same_and_one_too_many_is_refused(learnt: Learnt, tmp_path: Path) -> None:
+    with learnt.files.copy_to(tmp_path).device("east") as device:
         name = device.walks.learner.step(TopicRequest("known"), "1").topics
         last = TopicRequest("keep", 2 * ROUNDS + 1, len(DEVICES))
         assert device.walks.learn(last, "1").topics == name
         with pytest.raises(ValueError, match="missed a step"):
             device.walks.learn(replace(last, number=2 * ROUNDS + 3), "1")
         assert math.isclose(float(np.linalg.norm(device.walks.topics.centroids[0])), 1.0, abs_tol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("changes", "match"),
-    [
-        ({"overlay.learnt-topics": 201}, "less than or equal to 200"),
-        ({"federation.sum-noise": -1.0}, "greater than or equal to 0"),
-    ],
-)
-def test_settings_out_of_range_are_refused(changes: dict[str, Plain], match: str) -> None:
-    with pytest.raises(SettingError, match=match):
-        Settings.from_config(changes)

@@ -1,7 +1,5 @@
 """Messages that get lost on their way are sent again; devices that flood are left out."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable
 
@@ -19,19 +17,24 @@ CARD = DeviceCard("mill", ("text",), "e", 4, "g", 1, 1, 1, "", 0)
 DESCRIBE = [Request(100, DescribeRequest(""))]
 
 
+def describing(heard: list[int]) -> ClientApp:
+    """A device that describes itself, and keeps the numbers of what it heard."""
+    app = ClientApp()
+
+    @app.query("describe")
+    def describe(message: Message, context: Context) -> Message:
+        heard.append(wire.step_of(message.content))
+        return Message(wire.encode(CARD, run=RUN), reply_to=message)
+
+    return app
+
+
 class Unsteady(LocalGrid):
     """A grid that loses what it is told to: `fate` gives for each try an error code, "refused", or None."""
 
     def __init__(self, fate: Iterable[int | str | None]) -> None:
         self.heard: list[int] = []
-        app = ClientApp()
-
-        @app.query("describe")
-        def describe(message: Message, context: Context) -> Message:
-            self.heard.append(wire.step_of(message.content))
-            return Message(wire.encode(CARD, run=RUN), reply_to=message)
-
-        super().__init__(app, [{}], {})
+        super().__init__(describing(self.heard), [{}], {})
         self._fate = itertools.chain(fate, itertools.repeat(None))
         self._next: int | str | None = None
 
@@ -98,10 +101,10 @@ def test_the_pauses_double_and_end_with_the_round() -> None:
 
 
 def test_nobody_waits_for_the_reply_to_a_message_that_is_dead() -> None:
-    app = Unsteady([])._app
-    link = transport(
-        LocalGrid(app, [{}, {}], {}, tamper=lambda reply: reply if reply.metadata.src_node_id == 100 else None)
+    grid = LocalGrid(
+        describing([]), [{}, {}], {}, tamper=lambda reply: reply if reply.metadata.src_node_id == 100 else None
     )
+    link = transport(grid)
     messages = [
         *link.messages([Request(101, DescribeRequest(""))], "query.describe", 0.05),
         *link.messages(DESCRIBE, "query.describe"),
@@ -120,10 +123,9 @@ def test_a_device_that_waits_for_others_is_not_silent() -> None:
         clock[0] += 20.0
         return reply
 
-    link = transport(LocalGrid(Unsteady([])._app, [{}] * 3, {}, tamper=slow), clock=lambda: clock[0])
-    assert (
-        len(link.exchange([Request(100 + n, DescribeRequest("")) for n in range(3)], "query.describe", DeviceCard)) == 3
-    )
+    link = transport(LocalGrid(describing([]), [{}] * 3, {}, tamper=slow), clock=lambda: clock[0])
+    outgoing = [Request(node, DescribeRequest("")) for node in (100, 101, 102)]
+    assert len(link.exchange(outgoing, "query.describe", DeviceCard)) == 3
     assert link.traffic.missing == {}
     assert clock[0] > link.timeout
 
@@ -150,8 +152,7 @@ def test_a_device_that_sends_too_much_is_named_and_asked_no_more() -> None:
 
 
 def test_a_device_that_replies_without_end_is_named_and_asked_no_more() -> None:
-    app = Unsteady([])._app
-    link = transport(Chatty(app, [{}], {}))
+    link = transport(Chatty(describing([]), [{}], {}))
     for _ in range(2):
         assert link.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
     assert link.traffic.messages == 2
@@ -161,14 +162,8 @@ def test_a_device_that_replies_without_end_is_named_and_asked_no_more() -> None:
 class Torn(LocalGrid):
     """A grid on which some nodes' replies do not unpack, and fail what is pulled with them, as Flower's does."""
 
-    def __init__(self, torn: set[int], nodes: int = 3) -> None:
-        app = ClientApp()
-
-        @app.query("describe")
-        def describe(message: Message, context: Context) -> Message:
-            return Message(wire.encode(CARD, run=RUN), reply_to=message)
-
-        super().__init__(app, [{} for _ in range(nodes)], {})
+    def __init__(self, torn: set[int]) -> None:
+        super().__init__(describing([]), [{}] * 3, {})
         self._torn = torn
 
     def pull_messages(self, message_ids: Iterable[str]) -> list[Message]:

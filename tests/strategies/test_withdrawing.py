@@ -1,7 +1,6 @@
-"""What a device withdraws goes everywhere, also its last document, and also where its build fails afterwards."""
+"""What a device withdraws goes everywhere: its last document, before a failed build, after a restored backup."""
 
-from __future__ import annotations
-
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ from flwr.app import Message
 from flwr.common.serde import message_from_proto
 from flwr.proto.message_pb2 import Message as MessageProto
 
+from fedrag_flwr.records import Answer
 from strategies import MemoryFusion, SummaryRouting
 from tests.strategies.federation import DEVICES, DOCUMENTS, SMALL_GRAPHS, server_tools
 from tests.strategies.rounds import Rounds, Said
@@ -91,7 +91,7 @@ def test_a_device_that_gave_no_sign_of_its_build_is_not_waited_for_again(shared:
         told = reply.metadata
         return None if (told.src_node_id, told.message_type) == (NODE, "train.build") else reply
 
-    files = shared.files.with_changes(federation__round_timeout=15.0)
+    files = shared.files.with_changes(federation__round_timeout=4.0)
     grid, tools = files.grid(silent), server_tools(files)
     MemoryFusion(files.settings, [], tools).prepare(grid, "1")
     tools.close()
@@ -99,3 +99,56 @@ def test_a_device_that_gave_no_sign_of_its_build_is_not_waited_for_again(shared:
     asked = {told.dst_node_id for told in sent if told.message_type == "query.share"}
     assert NODE not in asked
     assert len(asked) >= len(DEVICES) - 1
+
+
+IRON = "# Iron Gate\n\nThe Iron Gate was built in 1850. The gate is 30 metres wide.\n"
+OAK = "# Oak Weir\n\nThe Oak Weir was built in 1777. The weir is 12 metres wide.\n"
+
+
+@pytest.fixture
+def restored(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Rounds:
+    """The device `bridges` put back to what it was before it shared what it had of the Iron Gate."""
+    rounds = Rounds.after_one(tmp_path_factory, tmp_path)
+    store, privacy = rounds.store("bridges"), tmp_path / "home" / "privacy" / "bridges"
+    shutil.copytree(store, tmp_path / "store")
+    shutil.copytree(privacy, tmp_path / "privacy")
+    (rounds.documents("bridges") / "iron.md").write_text(IRON, encoding="utf-8")
+    rounds.run()
+    assert any("Iron Gate" in question for question, _ in rounds.at("harbours", "bridges"))
+    for place, backup in ((store, "store"), (privacy, "privacy")):
+        shutil.rmtree(place)
+        (tmp_path / backup).rename(place)
+    return rounds
+
+
+def test_what_goes_after_a_device_was_put_back_goes_everywhere(restored: Rounds) -> None:
+    documents = restored.documents("bridges")
+    (documents / "iron.md").unlink()
+    (documents / "tarn-bridge.md").unlink()
+    (documents / "oak.md").write_text(OAK, encoding="utf-8")
+    assert restored.run() == {}
+    own = restored.own("bridges")
+    assert any("Oak Weir" in question for question, _ in own)
+    assert restored.in_shared_memory("bridges") == restored.at("harbours", "bridges") == own
+
+
+def test_a_device_that_was_put_back_and_reads_the_same_again_is_as_it_was(restored: Rounds) -> None:
+    assert restored.run() == {}
+    own = restored.own("bridges")
+    assert any("Iron Gate" in question for question, _ in own)
+    assert restored.in_shared_memory("bridges") == restored.at("harbours", "bridges") == own
+
+
+def test_an_answer_leads_back_to_the_documents_of_the_device_that_shared_it(tmp_path: Path) -> None:
+    rounds = Rounds.over(tmp_path)
+    rounds.run()
+    with rounds.files.device("harbours") as peer:
+        seen = [item for item in peer.store.items(origin="bridges") if "Tarn Bridge" in item.question]
+    answer = Answer("q", "312 metres", "memorizer", 1.0, sources=tuple(f"bridges/{item.id}" for item in seen))
+    with rounds.files.device("bridges") as owner:
+        lines = owner.trace(answer)
+        own = {item.id for item in owner.store.items(origin="bridges")}
+    assert {line.document for line in lines} == {"tarn-bridge"}
+    assert len({line.item for line in lines} & own) == len(seen) > 0
+    with rounds.files.device("harbours") as peer:
+        assert [line.document for line in peer.trace(answer)] == [""] * len(seen)

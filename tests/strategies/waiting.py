@@ -1,7 +1,5 @@
 """Questions that people put at their device, and a run that serves them."""
 
-from __future__ import annotations
-
 from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import Question
 from server_app.serving import Serving

@@ -1,7 +1,5 @@
 """The language of a document, and that what is made for English leaves others alone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Evidence tuples by a model: what is kept of its lines, with which confidences, and what a real one gives."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -43,9 +41,7 @@ def generator() -> LlamaGenerator:
         ("Tarn Bridge | opened on | 24 May", ("Tarn Bridge", "opened on", "24 May", 1.0, 0.375, 1.0)),
     ],
 )
-def test_a_line_becomes_a_tuple(
-    parsed: ParsedPassage, line: str, kept: tuple[str, str, str, float, float, float]
-) -> None:
+def test_lines_become_tuples(parsed: ParsedPassage, line: str, kept: tuple[str, str, str, float, float, float]) -> None:
     head, relation, tail, factual, salience, bridge = kept
     found = PassageReading(parsed, TITLE).tuple_of(line)
     assert isinstance(found, EvidenceTuple)
@@ -77,9 +73,7 @@ def test_without_a_title_a_pronoun_mentions_nothing(pipeline: SpacyPipeline) -> 
     assert PassageReading(passage, "").tuple_of("Ada | designed | Tarn Bridge") == "head not in the passage"
 
 
-def test_a_real_model_gives_at_most_five_tuples_that_stand_in_the_passage(
-    parsed: ParsedPassage, generator: LlamaGenerator
-) -> None:
+def test_a_real_model_gives_five_tuples_of_the_passage(parsed: ParsedPassage, generator: LlamaGenerator) -> None:
     extractor = ModelExtractor(lambda: generator)
     found = extractor.extract([parsed])
     assert (extractor.cost.llm_calls, extractor.cost.tokens_out > 0) == (1, True)

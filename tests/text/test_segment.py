@@ -1,7 +1,5 @@
 """Paragraphs and headings of any document are short enough to be parsed."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Answers that differ in a sign, or in the order of their words or numbers, are different answers."""
 
-from __future__ import annotations
-
 import pytest
 
 from fedrag_flwr.memory.fusion.statement_key import answer_key, holds

@@ -1,7 +1,5 @@
 """What evidence holds of an answer, and the answers that a question lists itself."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,18 +34,7 @@ def test_support(answer: str, texts: list[str], supported: bool) -> None:
 
 
 VOCABULARY = (
-    "clocks",
-    "Varro's",
-    "metres",
-    "1924",
-    "2,144",
-    "Bridge's",
-    "of",
-    "berries",
-    "Ossel",
-    "foxes",
-    "Ærø",
-    "Café",
+    *("clocks", "Varro's", "metres", "1924", "2,144", "Bridge's", "of", "berries", "Ossel", "foxes", "Ærø", "Café"),
 )
 WORDS = st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=8)
 

@@ -1,7 +1,5 @@
 """Frozen tuples: they come back as they were, and a file that does not fit its manifest is refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Evidence tuples by rule: what sentences give, what they must not give, and their confidences."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What one device shares moves neither what others share nor what the shared memory makes of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -177,9 +175,7 @@ def test_one_device_leaves_room_for_the_others(tmp_path: Path, monkeypatch: pyte
     shared.close()
 
 
-def test_what_found_no_room_is_asked_for_again_once_there_is_some(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_found_no_room_is_asked_for_once_there_is_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LIMIT, 10)
     shared = open_shared(tmp_path / "shared")
     assert shared.take(upload("a", *many("a", 3))).refused == ("full=1",)

@@ -1,7 +1,5 @@
 """Fusing only what a change touches gives what fusing everything gives."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -151,9 +149,7 @@ def test_what_merging_knew_is_made_anew_where_it_does_not_fit(lost: str, tmp_pat
     shared.close()
 
 
-def test_a_row_that_has_another_memory_now_is_no_longer_that_of_the_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_row_with_another_memory_is_no_longer_the_first_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(incremental, "_AT_ONCE", 1)
     devices, shared = Devices(), open_shared(tmp_path, encoder=Rungs())
     shared.take(devices.delta(("a", {"u": (0, "Ada"), "v": (1, "Ada")})))
@@ -214,9 +210,7 @@ def test_composed_memories_follow_their_parts(tmp_path: Path) -> None:
     shared_again.close()
 
 
-def test_of_too_many_memories_a_secret_draws_those_that_are_composed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_too_many_memories_a_secret_draws_the_composed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fedrag_flwr.memory.fusion.shared.MOST_COMPOSING", 2)
     shared = open_shared(tmp_path, bridges=1)
     shared.take(delta("a", 0, [("Which spacecraft found plumes on Enceladus?", "Cassini"), ("Who rang?", "Ada")]))

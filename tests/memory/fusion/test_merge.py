@@ -1,7 +1,5 @@
 """What several devices say alike becomes one memory with all its owners; what one device floods is cut."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -73,10 +71,7 @@ def test_another_wording_of_the_same_statement_is_merged_and_a_far_one_is_not() 
 
 def test_contradictions_stay_apart_with_their_owners() -> None:
     kept = fused([item(1, "a"), item(2, "b", answer="Odile"), item(3, "c", answer="the Ada")], RULES).items
-    assert {(one.answer, owners(one)) for one in kept} == {
-        ("Ada", frozenset(("a", "c"))),
-        ("Odile", frozenset(("b",))),
-    }
+    assert {(one.answer, owners(one)) for one in kept} == {("Ada", frozenset(("a", "c"))), ("Odile", frozenset(("b",)))}
 
 
 BEATEN = "Who beat whom in the final?"
@@ -140,18 +135,6 @@ def test_far_ones_whose_middle_falls_out_come_apart(field: str, other: str) -> N
     told = {"question": asked[0].question, "answer_type": "PERSON", "kind": "single"} | {field: other}
     between = replace(asked[0], question=told["question"], answer_type=told["answer_type"], kind=told["kind"])
     assert {one.id for one in merge([between, *asked[1:]], RULES, words).items} == {one.id for one in asked}
-
-
-@pytest.mark.parametrize("length", [0.991, 1.0, 1.009])
-def test_the_length_of_a_vector_moves_no_bound(length: float) -> None:
-    vector = unit_vector("rang")
-    first, near, far = (
-        replace(item(number, "a", question), embedding=np.float32(length) * turned(vector, cosine))
-        for number, question, cosine in ((1, "Who rang?", 1.0), (2, "Who rang it?", 0.955), (3, "Who sang?", 0.94))
-    )
-    assert fused([first, near, far], FusionRules(quota=1)).items == (first, far)
-    [one] = fused([first, replace(first, id="b1", origin="b")], FusionRules(near=1.0)).items
-    assert owners(one) == {"a", "b"}
 
 
 @pytest.mark.parametrize(

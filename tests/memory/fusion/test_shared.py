@@ -1,7 +1,6 @@
-"""The shared memory of all devices' memories: what is merged comes apart again, and every device hears of it."""
+"""The shared memory of all devices' memories: merged, taken apart, heard of by every device, put back from a backup."""
 
-from __future__ import annotations
-
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 from fedrag_flwr import wire
+from fedrag_flwr.device.shared_memory import shared_memory_of, take_shared_memory
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.memory.fusion.merge import FUSION, owners
 from fedrag_flwr.memory.fusion.shared import SharedMemory
@@ -260,3 +260,42 @@ def test_a_delta_from_a_version_that_the_shared_memory_does_not_have_is_refused(
     for change in ({"since": 3}, {"since": 4, "generation": "h"}):
         with pytest.raises(WireError, match="does not have"):
             shared.take(replace(upload("a", version=9), **change))
+
+
+BELLS = {number: item(str(number), "a", f"Who rang bell {number}?") for number in range(1, 7)}
+
+
+def exchange(shared: SharedMemory, sent: Delta, store: MemoryStore) -> None:
+    """One round: a device's delta goes into the shared memory, and another device takes what it lacks of it."""
+    shared.take(sent)
+    shared.fuse()
+    take_shared_memory(store, shared.delta_for("b", *shared_memory_of(store)))
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3], ids="after {} more".format)
+def test_a_device_that_knows_more_than_a_restored_shared_memory_is_told_everything(tmp_path: Path, rounds: int) -> None:
+    store = MemoryStore.open(tmp_path / "b", {"device": "b", "dimension": str(DIMENSION)})
+    shared = open_shared(tmp_path / "shared")
+    exchange(shared, upload("a", BELLS[1], BELLS[2]), store)
+    shared.close()
+    shutil.copytree(tmp_path / "shared", tmp_path / "backup")
+    shared = open_shared(tmp_path / "shared")
+    exchange(shared, upload("a", BELLS[3], since=1, version=2), store)
+    shared.close()
+    shutil.rmtree(tmp_path / "shared")
+    (tmp_path / "backup").rename(tmp_path / "shared")
+
+    shared = open_shared(tmp_path / "shared")
+    assert shared.known_of("a").since == 1
+    for number in range(rounds):  # the store that b has is brought up to date after the last of them only
+        gone = (BELLS[1].id,) if number == 0 else ()
+        shared.take(upload("a", BELLS[4 + number], since=1 + number, version=2 + number, gone=gone))
+        shared.fuse()
+    take_shared_memory(store, shared.delta_for("b", *shared_memory_of(store)))
+    held = {one.question for one in store.items()}
+    assert held == {one.question for one in shared.items()}
+    assert held == {BELLS[number].question for number in (2, *range(4, 4 + rounds))}
+    take_shared_memory(store, shared.delta_for("b", *shared_memory_of(store)))
+    assert shared.delta_for("b", *shared_memory_of(store)).since > 0  # from then on only what is new travels
+    shared.close()
+    store.close()

@@ -1,7 +1,5 @@
 """Questions that differ in what they turn on are different statements, however near they come."""
 
-from __future__ import annotations
-
 from itertools import combinations, product
 
 import pytest

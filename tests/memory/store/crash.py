@@ -4,8 +4,6 @@ The step that leads to version v is a function of v alone, so a store that opens
 which steps 1 to v were applied in peace. As a script: ``python -m tests.memory.store.crash DIRECTORY ROUNDS [SEED]``.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

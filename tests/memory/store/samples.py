@@ -1,7 +1,5 @@
 """Small documents, memories and whole changes for the store's tests, and what a store holds as plain values."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -158,10 +156,6 @@ def two_documents() -> Change:
             hyperedge("h2", ["d1/0/1", "d1/1/0"]),
             hyperedge("p1", ["d1/0", "d2/1"]),
         ),
-        items=(
-            memory("m1", ["d1/0/1"]),
-            memory("m2", ["d2/0/0"]),
-            memory("m12", ["d1/0/0", "d2/0/1"]),
-        ),
+        items=(memory("m1", ["d1/0/1"]), memory("m2", ["d2/0/0"]), memory("m12", ["d1/0/0", "d2/0/1"])),
         remembered=("d1", "d2"),
     )

@@ -1,7 +1,5 @@
 """What people's questions left goes from a store into the next, whatever that holds already."""
 
-from __future__ import annotations
-
 import resource
 import sqlite3
 from contextlib import closing

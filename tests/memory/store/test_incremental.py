@@ -1,26 +1,15 @@
 """However a store came to be, it equals one that was made at once of what is left."""
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.memory import Change, NewDocument
 from fedrag_flwr.records import Hyperedge, MemoryItem
-from tests.memory.store.samples import (
-    delta,
-    hyperedge,
-    memory,
-    new_document,
-    open_store,
-    plain_item,
-    snapshot,
-)
+from tests.memory.store.samples import delta, hyperedge, memory, new_document, open_store, plain_item, snapshot
 
 NAMES = ("d1", "d2", "d3", "d4")
 UNITS = tuple(f"{name}/{place}{inner}" for name in NAMES for place in (0, 1) for inner in ("", "/0", "/1"))
@@ -149,12 +138,3 @@ def test_the_same_delta_again_changes_nothing(
         assert snapshot(store) == before
         assert store.counts().imported <= limit
         assert store.item("m3").origin == "a"
-
-
-@pytest.mark.parametrize("order", [("d1", "d2"), ("d2", "d1")])
-def test_the_order_of_documents_does_not_show(tmp_path: Path, order: tuple[str, str]) -> None:
-    with open_store(tmp_path / "one") as one, open_store(tmp_path / "two") as two:
-        for name in order:
-            one.apply(Change(documents=(new_document(name),)))
-        two.apply(Change(documents=(new_document("d1"), new_document("d2"))))
-        assert snapshot(one) == snapshot(two)

@@ -1,7 +1,5 @@
 """The outbox: what waits is unreadable without the key, is offered in turn, and is bounded."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

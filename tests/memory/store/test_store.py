@@ -1,8 +1,8 @@
 """What a store keeps, gives back, refuses and lets go."""
 
-from __future__ import annotations
-
+import itertools
 import os
+import shutil
 import stat
 import threading
 from collections.abc import Iterator
@@ -17,6 +17,7 @@ from fedrag_flwr.hypergraph import content_id
 from fedrag_flwr.memory import SHARED_VERSION, Change, Contribution, Counts, MemoryStore
 from fedrag_flwr.memory.fusion.shared import FusedStore
 from fedrag_flwr.memory.store.database import FILE
+from fedrag_flwr.memory.store.writer import LONGEST_JUMP
 from fedrag_flwr.records import MemoryItem, Vector
 from tests.memory.store.samples import (
     DIMENSION,
@@ -49,10 +50,7 @@ def test_what_goes_in_comes_back(store: MemoryStore) -> None:
     assert store.document("d1") == first.document
     assert store.digests() == {new.document.id: new.document.digest for new in change.documents}
     assert store.passages() == [passage for new in change.documents for passage in new.passages]
-    assert store.sentences(["d1/1/0", "d1/0/1"]) == [
-        first.passages[1].sentences[0],
-        first.passages[0].sentences[1],
-    ]
+    assert store.sentences(["d1/1/0", "d1/0/1"]) == [first.passages[1].sentences[0], first.passages[0].sentences[1]]
     assert store.passages(["d2/1", "d1/0"]) == [change.documents[1].passages[1], first.passages[0]]
     units = store.units("sentence")
     assert units.vectors.dtype == np.float32
@@ -351,18 +349,6 @@ def test_imported_memories_keep_their_origin_and_hyperedges(store: MemoryStore) 
     assert [item.id for item in store.items()] == ["f1"]
 
 
-def test_importing_twice_changes_nothing(store: MemoryStore) -> None:
-    given = delta(
-        memory("f1", origin="b"), memory("f2", origin="c"), memory("f2", origin="c", edition=1), retracted=("f1", "f9")
-    )
-    first = store.import_delta(given)
-    before = snapshot(store)
-    second = store.import_delta(given)
-    assert (first.accepted, first.version) == (second.accepted, second.version) == (2, 1)
-    assert snapshot(store) == before
-    assert store.item("f2").question.endswith("edition 1?")
-
-
 def test_an_import_replaces_and_retracts_foreign_memories_only(store: MemoryStore) -> None:
     store.apply(two_documents())
     store.import_delta(delta(memory("f1", origin="b"), memory("f2", origin="b")))
@@ -374,9 +360,7 @@ def test_an_import_replaces_and_retracts_foreign_memories_only(store: MemoryStor
 
 
 @pytest.mark.parametrize(("kind", "told"), [(MemoryStore, []), (FusedStore, ["f2"])])
-def test_what_others_withdraw_is_told_only_from_where_it_goes_on(
-    kind: type[MemoryStore], told: list[str], tmp_path: Path
-) -> None:
+def test_what_others_withdraw_is_told_from_there_on(kind: type[MemoryStore], told: list[str], tmp_path: Path) -> None:
     with kind.open(tmp_path / "others", IDENTITY) as store:
         store.import_delta(delta(memory("f1", origin="b"), memory("f2", origin="b")))
         version = store.import_delta(delta(retracted=("f2",), version=2)).version
@@ -492,14 +476,6 @@ def test_opaque_ids_hide_and_resolve(tmp_path: Path) -> None:
         assert store.version == 0
 
 
-def test_meta_lasts(tmp_path: Path) -> None:
-    with open_store(tmp_path / "device") as store:
-        store.set_meta("k", "1")
-        store.set_meta("k", "2")
-    with open_store(tmp_path / "device") as store:
-        assert (store.meta("k"), store.meta("other")) == ("2", None)
-
-
 def test_only_this_user_can_read_it(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
@@ -558,3 +534,43 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
     store.close()
     with pytest.raises(StoreError, match="closed"):
         store.counts()
+
+
+def come(store: MemoryStore, name: str) -> int:
+    """A document comes, and others are told of the version."""
+    version = store.apply(Change(documents=(new_document(name),)))
+    store.give_version(version)
+    return version
+
+
+def test_only_versions_that_were_given_count_as_known(tmp_path: Path) -> None:
+    with open_store(tmp_path / "device") as store:
+        given = come(store, "d1")
+        kept = store.apply(Change(documents=(new_document("d2"),)))
+        assert [store.gave_version(version) for version in (0, given, kept, kept + 1)] == [False, True, False, False]
+    with open_store(tmp_path / "device") as store:
+        assert store.gave_version(given)
+
+
+def test_a_store_that_is_put_back_does_not_know_what_it_gave_since(tmp_path: Path) -> None:
+    device, backup = tmp_path / "device", tmp_path / "backup"
+    with open_store(device) as store:
+        first = come(store, "d1")
+    shutil.copytree(device, backup)
+    with open_store(device) as store:
+        lost = come(store, "d2")
+    shutil.rmtree(device)
+    backup.rename(device)
+    with open_store(device) as store:
+        assert store.apply(Change(documents=(new_document("d3"),))) == lost  # here steps are of one
+        assert (store.gave_version(first), store.gave_version(lost)) == (True, False)
+
+
+def test_versions_jump_so_that_two_histories_do_not_meet(tmp_path: Path) -> None:
+    histories = []
+    for number in range(2):
+        with MemoryStore.open(tmp_path / str(number), IDENTITY) as store:
+            versions = [0, *(come(store, f"d{row}") for row in range(8))]
+        assert all(0 < after - before <= LONGEST_JUMP for before, after in itertools.pairwise(versions))
+        histories.append(set(versions[1:]))
+    assert not histories[0] & histories[1]

@@ -1,7 +1,5 @@
 """What the server keeps of devices' summaries, and what is left in its files of those that went."""
 
-from __future__ import annotations
-
 import os
 from contextlib import closing
 from pathlib import Path

@@ -1,6 +1,4 @@
-"""Which questions a device trains the controller on: its own, read at the device."""
-
-from __future__ import annotations
+"""What a node's config decides: which device it is, and which questions it trains the controller on."""
 
 import json
 from pathlib import Path
@@ -47,3 +45,11 @@ def test_a_deployed_device_has_those_that_it_names_itself(tmp_path: Path) -> Non
     assert asked(own, run) == [("ward train?", ("ward-notes",)), ("lab train?", ("lab-notes",))]
     with pytest.raises(SourceError):
         asked({**node, "training-questions": str(tmp_path / "missing.jsonl")}, run)
+
+
+def test_hidden_folders_are_no_devices(tmp_path: Path) -> None:
+    for name in (".cache", ".git", "lab", "ward"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "notes.txt").touch()
+    nodes = [Node({"partition-id": number}, {"data.root": str(tmp_path)}) for number in range(3)]
+    assert [node.device_name() for node in nodes] == ["lab", "ward", "spare-2"]
