@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.answering.prompts import reading_prompt
 from fedrag_flwr.models import load_encoder
-from fedrag_flwr.models.base import Completion, Grammar, Heard, Prompt
+from fedrag_flwr.models.base import Completion, Grammar, Prompt
 from fedrag_flwr.records import Answer, Question
 from simulations.baselines import BASELINES, Baseline, Construction, Keep, build_baseline
 from simulations.baselines.entities import joined
@@ -68,20 +69,12 @@ LONG = "Which of the engineers who drew bridges over the Ossel before 1930 desig
 class Wordy(Counting):
     """The real model, but its next question is a long one, in tokens of two letters."""
 
-    def complete(
-        self,
-        prompt: Prompt,
-        *,
-        grammar: Grammar | None = None,
-        max_tokens: int = 64,
-        n: int = 1,
-        seed: int = 0,
-        heard: Heard | None = None,
-    ) -> list[Completion]:
+    def complete(self, prompt: Prompt, **how: Any) -> list[Completion]:
         if not _asks(prompt):
-            return super().complete(prompt, grammar=grammar, max_tokens=max_tokens, n=n, seed=seed, heard=heard)
+            return super().complete(prompt, **how)
         self.prompts.append(prompt)
-        self.completions.append(Completion(LONG[: 2 * max_tokens], 1, max_tokens, 0.0))
+        most = how["max_tokens"]
+        self.completions.append(Completion(LONG[: 2 * most], 1, most, 0.0))
         return self.completions[-1:]
 
 
