@@ -159,14 +159,17 @@ class MemoryWriter:
 def _asked(facts: Iterable[Asking], model: ModelGenerator, rejected: Counter[str]) -> Iterator[Candidate]:
     """Questions for facts of one sentence that come back with their answers; the others are counted by reason."""
     for asking in facts:
+        texts = [under_title(asking.passage.title, asking.sentence.text)]
         if (candidate := model.write(asking)) is None:
             rejected["unsure"] += 1
-        elif reason := verify(candidate, [under_title(asking.passage.title, asking.sentence.text)]):
+        elif reason := verify(candidate, texts):
             rejected[reason] += 1
-        elif not model.returns(candidate, asking.passage):
+        elif (whole := model.returned(candidate, asking)) is None:
             rejected["round-trip"] += 1
+        elif reason := verify(whole, texts):
+            rejected[reason] += 1
         else:
-            yield candidate
+            yield whole
 
 
 def in_turns(hyperedges: Iterable[Hyperedge], passages: Iterable[Passage], wanted: Collection[str]) -> list[str]:

@@ -6,10 +6,9 @@ is asked back over the same passage: only where the answer returns may it become
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from fedrag_flwr.memory.generate.candidates import Candidate
@@ -19,8 +18,8 @@ from fedrag_flwr.records import Cost, Fact, Passage, Sentence
 
 MOST = 2  # questions about a sentence
 _QUESTION_TOKENS, _ANSWER_TOKENS = 48, 30
-SURE = -0.3  # mean log-probability of a question
-SURE_OF_ANSWER = -0.5  # and of the answer that comes back
+SURE = -0.25  # mean log-probability of a question: of 81 memories that a reader judged, 91 % of those left are right
+SURE_OF_ANSWER = -0.3  # and of the answer that comes back
 _MOST_WORDS_MORE = 5  # of the answer that comes back: "Klushino in the Smolensk region"
 
 _WRITE = (
@@ -114,12 +113,16 @@ class ModelGenerator:
             return None
         return Candidate(question, fact.text, "single", fact.type, (asking.sentence.id,))
 
-    def returns(self, candidate: Candidate, passage: Passage) -> bool:
-        """Whether a question, asked over its passage, gives the answer, and the model is sure of it."""
-        prompt = Prompt(_ASK, f"{_shown(passage)}\n\nQuestion: {candidate.question}")
+    def returned(self, candidate: Candidate, asking: Asking) -> Candidate | None:
+        """The candidate, where its question, asked over the passage, gives its answer, and the model is sure of it.
+
+        The answer may be `fuller` then.
+        """
+        prompt = Prompt(_ASK, f"{_shown(asking.passage)}\n\nQuestion: {candidate.question}")
         said = self._complete(prompt, None, _ANSWER_TOKENS)
-        sure = math.isnan(said.logprob) or said.logprob >= SURE_OF_ANSWER
-        return sure and agrees(said.text, candidate.answer)
+        if said.logprob < SURE_OF_ANSWER or not agrees(said.text, candidate.answer):
+            return None
+        return replace(candidate, answer=fuller(candidate.answer, said.text, asking.sentence.text))
 
     def _complete(self, prompt: Prompt, grammar: Grammar | None, most: int) -> Completion:
         [said] = self._generator.complete(prompt, grammar=grammar, max_tokens=most, seed=self._seed)
@@ -135,6 +138,13 @@ def _shown(passage: Passage) -> str:
 def _grammar(answer_type: str) -> Grammar:
     starts = " | ".join(f'"{start}"' for start in _STARTS.get(answer_type, _OPEN))
     return Grammar(f'root ::= ({starts}) [^?\\n]{{8,140}} "?"')
+
+
+def fuller(answer: str, given: str, sentence: str) -> str:
+    """The given answer where it is longer and stands in the sentence: "phases of Venus" for "Venus"; else the answer."""
+    whole = given.strip().rstrip(".")
+    place = sentence.casefold().find(whole.casefold())
+    return sentence[place : place + len(whole)] if len(whole) > len(answer) and place >= 0 else answer
 
 
 def agrees(given: str, expected: str) -> bool:

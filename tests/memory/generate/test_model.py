@@ -9,7 +9,7 @@ import pytest
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.generate import model as model_module
 from fedrag_flwr.memory.generate.candidates import Candidate
-from fedrag_flwr.memory.generate.model import ModelGenerator, agrees, askings
+from fedrag_flwr.memory.generate.model import ModelGenerator, agrees, askings, fuller
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.records import Document, Passage
 from tests.strategies.federation import small_models
@@ -24,6 +24,7 @@ BRIDGE = (
 def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Models]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FEDRAG_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setattr(model_module, "SURE_OF_ANSWER", -2.0)
         patch.setattr(model_module, "SURE", -2.0)  # the tests' model is small, and never sure
         yield small_models()
 
@@ -64,9 +65,19 @@ def test_a_question_has_the_form_that_its_answer_asks_for_and_is_kept_where_the_
 
 def test_what_comes_back_must_be_the_answer(generator: Generator, passage: Passage) -> None:
     model = ModelGenerator(generator)
+    asked = {asking.fact.text: asking for asking in askings(passage)}
     question = "What is the length of the Tarn Bridge?"
-    assert model.returns(Candidate(question, "212 metres", "single", "QUANTITY", ()), passage)
-    assert not model.returns(Candidate(question, "1924", "single", "YEAR", ()), passage)
+    right = Candidate(question, "212 metres", "single", "QUANTITY", ())
+    assert model.returned(right, asked["212 metres"]) == right
+    assert model.returned(Candidate(question, "1924", "single", "YEAR", ()), asked["1924"]) is None
+
+
+@pytest.mark.parametrize(
+    ("given_answer", "whole"),
+    [("A rope of hemp.", "a rope of hemp"), ("hemp", "hemp"), ("It is hemp", "hemp"), ("", "hemp")],
+)
+def test_a_longer_answer_of_the_sentence_takes_the_place_of_a_part_of_it(given_answer: str, whole: str) -> None:
+    assert fuller("hemp", given_answer, "The bell hangs on a rope of hemp.") == whole
 
 
 @pytest.mark.parametrize(
