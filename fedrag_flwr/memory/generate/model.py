@@ -141,7 +141,7 @@ def _grammar(answer_type: str) -> Grammar:
 
 
 def fuller(answer: str, given: str, sentence: str) -> str:
-    """The given answer where it is longer and stands in the sentence: "phases of Venus" for "Venus"; else the answer."""
+    """The given answer where it is longer and stands in the sentence: "phases of Venus" for "Venus"; else the old."""
     whole = given.strip().rstrip(".")
     place = sentence.casefold().find(whole.casefold())
     return sentence[place : place + len(whole)] if len(whole) > len(answer) and place >= 0 else answer
