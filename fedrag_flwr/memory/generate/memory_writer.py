@@ -27,7 +27,7 @@ from fedrag_flwr.text.base import Pipeline
 from fedrag_flwr.text.segment import under_title
 
 _AT_ONCE = 8  # sentences a call
-_TRIAL, _YIELD = 40, 0.3  # sentences after which there have to be so many memories for each: 0.7 by 1.5B, 0.2 by 0.5B
+_TRIAL, _YIELD = 40, 0.2  # sentences after which there have to be so many memories for each
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
