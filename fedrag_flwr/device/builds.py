@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -52,7 +52,10 @@ def build_device(device: EdgeDevice, *, memories: bool, graph: bool, empty: bool
 
 
 def write_memories(
-    device: EdgeDevice, progress: Progress = silent, stop: Callable[[], bool] = lambda: False
+    device: EdgeDevice,
+    progress: Progress = silent,
+    stop: Callable[[], bool] = lambda: False,
+    first: Collection[str] = (),
 ) -> Written:
     """Let the model write memories of what the device has read, within its budget; as `EdgeDevice.write_memories`."""
     settings, models, store = device.settings, device.models, device.store
@@ -60,7 +63,7 @@ def write_memories(
     budget, written, left = settings.memory.tokens_per_kilotoken, Written(), 1
     while budget and left and not stop():
         with write_lock(store.database.directory, math.inf, _LOCK):  # between two calls somebody else may build
-            last = writer.write(budget, but=other_languages(store), stop=stop)
+            last = writer.write(budget, first=first, but=other_languages(store), stop=stop)
         written, left = written + last, last.left
         progress("write", written.sentences, written.sentences + left)
     return written

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack
 from functools import cached_property, partial
 from pathlib import Path
@@ -182,14 +182,20 @@ class EdgeDevice:
 
         return build_device(self, memories=memories, graph=graph, empty=empty, progress=progress)
 
-    def write_memories(self, progress: Progress = silent, stop: Callable[[], bool] = lambda: False) -> Written:
+    def write_memories(
+        self,
+        progress: Progress = silent,
+        stop: Callable[[], bool] = lambda: False,
+        first: Collection[str] = (),
+    ) -> Written:
         """Let the model write memories within `memory.tokens-per-kilotoken`; it goes on where it stopped.
 
-        A build does this, too, unless the device `writes_later`. `stop` is asked after every sentence.
+        A build does this, too, unless the device `writes_later`. `stop` is asked after every sentence. Documents whose
+        ids are among `first` come before all others.
         """
         from fedrag_flwr.device.builds import write_memories
 
-        return write_memories(self, progress, stop)
+        return write_memories(self, progress, stop, first)
 
     def import_shared_memory(self, delta: Delta) -> ImportReport:
         """Take in others' memories; what is malformed is refused and counted by reason."""

@@ -13,6 +13,7 @@ from fedrag_flwr.service.routes import Routes
 
 QUIET_SECONDS = 20.0  # without a request before the model writes
 _LOOK_SECONDS = 1.0
+_AFTER_ERROR = 600.0  # seconds until it is tried again
 _log = logging.getLogger(__name__)
 
 
@@ -32,16 +33,20 @@ async def writing_in_quiet(routes: Routes) -> AsyncIterator[None]:
 
 
 async def _write_in_quiet(routes: Routes, ended: asyncio.Event) -> None:
-    finished = -1  # the version of the memory to which nothing was to be added
+    finished, pause = -1, _LOOK_SECONDS  # the version of the memory to which nothing was to be added
     while not ended.is_set():
         with suppress(TimeoutError):
-            await asyncio.wait_for(ended.wait(), _LOOK_SECONDS)
+            await asyncio.wait_for(ended.wait(), pause)
+        pause = _LOOK_SECONDS
         if ended.is_set() or min(queue.quiet for queue in routes.queues) < QUIET_SECONDS:
             continue
         try:
             finished = await _written(routes, ended, finished)
-        except FedragError as error:  # the next quiet time tries again
+            if finished >= 0:
+                pause = QUIET_SECONDS
+        except FedragError as error:
             told("no memories are written", error=type(error).__name__)
+            pause = _AFTER_ERROR
         except Exception as error:  # its text may quote a document
             _log.error("an unexpected error", exc_info=error)
             return

@@ -190,9 +190,13 @@ class Resident:
         return self._settings.memory.tokens_per_kilotoken > 0
 
     def write_memories(self, stop: Callable[[], bool]) -> Written:
-        """Let the model write memories until there is a reason to stop; as `EdgeDevice.write_memories`."""
+        """Let the model write memories until there is a reason to stop: of what people asked about lately, then others.
+
+        As `EdgeDevice.write_memories`.
+        """
+        asked = {shown.document for answer in self.answers.all() for shown in (*answer.evidence, *answer.near)}
         with self._opened(self._settings) as device:
-            written = device.write_memories(stop=stop)
+            written = device.write_memories(stop=stop, first=asked)
         if written.memories:
             self._retire()
         return written

@@ -99,7 +99,7 @@ def test_what_breaks_a_library_costs_its_file_alone(tmp_path: Path, fault: str, 
     for name, raw in {"a": b"One.", "b": fault.encode(), "c": b"Three."}.items():
         (tmp_path / f"{name}.odt").write_bytes(raw)
     (tmp_path / "d.txt").write_bytes(b"Four.")
-    converters = _Counting(partial(Converter, seconds=4.0, most_text=100_000, worker=_FAULTY))
+    converters = _Counting(partial(Converter, seconds=10.0, most_text=100_000, worker=_FAULTY))
     reading = FolderSource(tmp_path, converter=converters).read()
     assert [document.text for document in reading.documents] == ["One.", "Three.", "Four."]
     (failure,) = reading.failures

@@ -24,7 +24,7 @@ from fedrag_flwr.memory.store.change import Change
 from fedrag_flwr.models.base import Encoder, Generator
 from fedrag_flwr.records import Cost, Hyperedge, Passage
 from fedrag_flwr.text.base import Pipeline
-from fedrag_flwr.text.segment import under_title
+from fedrag_flwr.text.segment import document_of, under_title
 
 _AT_ONCE = 8  # sentences a call
 _TRIAL, _YIELD = 40, 0.2  # sentences after which there have to be so many memories for each
@@ -84,7 +84,12 @@ class MemoryWriter:
         self._seed = seed
 
     def write(
-        self, tokens_per_kilotoken: int, *, but: Collection[str] = (), stop: Callable[[], bool] = lambda: False
+        self,
+        tokens_per_kilotoken: int,
+        *,
+        first: Collection[str] = (),
+        but: Collection[str] = (),
+        stop: Callable[[], bool] = lambda: False,
     ) -> Written:
         """Ask about a few sentences, unless the budget is spent, and keep what comes back.
 
@@ -92,6 +97,8 @@ class MemoryWriter:
         ----------
         tokens_per_kilotoken
             Output tokens of the model for each 1,000 tokens of the passages, over all calls of this.
+        first
+            Ids of documents that come before all others.
         but
             Ids of documents about which nothing is asked.
         stop
@@ -106,7 +113,9 @@ class MemoryWriter:
             return Written()
         model, made, rejected = ModelGenerator(self._generator(), self._seed), list[Candidate](), Counter[str]()
         tokens: dict[str, int] = {}
-        for sentence in in_turns(self._store.hyperedges(), passages, wanted)[:_AT_ONCE]:
+        order = in_turns(self._store.hyperedges(), passages, wanted)
+        order.sort(key=lambda sentence: document_of(sentence) not in first)
+        for sentence in order[:_AT_ONCE]:
             before = model.cost.tokens_out
             made += _asked(wanted[sentence], model, rejected)
             tokens[sentence] = model.cost.tokens_out - before

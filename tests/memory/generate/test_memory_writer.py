@@ -17,7 +17,7 @@ from fedrag_flwr.memory.generate.memory_writer import in_turns
 from fedrag_flwr.memory.generate.verify import verify
 from fedrag_flwr.records import Hyperedge, Passage, Sentence
 from fedrag_flwr.settings import Plain, Settings
-from fedrag_flwr.text.segment import under_title
+from fedrag_flwr.text.segment import document_of, under_title
 from tests.strategies.federation import small_models
 
 TEXTS = {  # of these sentences the templates make nothing
@@ -105,6 +105,16 @@ def test_a_device_that_writes_later_builds_without_the_model(folder: Path, tmp_p
         device.writes_later = True
         assert device.build().cost.llm_calls == 0
         assert device.write_memories().memories > 0
+
+
+def test_documents_that_people_ask_about_come_first(folder: Path, tmp_path: Path) -> None:
+    for first in ("mill", "parking"):
+        with opened(folder, tmp_path / first, 0) as device:
+            device.build()
+        with opened(folder, tmp_path / first, ALL) as device:
+            turns = chain([False], repeat(True))
+            assert device.write_memories(stop=lambda turns=turns: next(turns), first=[first]).sentences == 1  # type: ignore[misc]
+            assert [document_of(sentence) for sentence in device.store.asked()] == [first]
 
 
 _NAMES = [f"d#0.{place}" for place in range(6)]
