@@ -185,23 +185,30 @@ def known_sets() -> tuple[str, ...]:
     return *SETS, *(f"{name}{_MADE_UP}" for name in ("demo", "guides"))
 
 
-def open_set(asked: AnswerSet, settings: Settings, progress: Progress = silent, *, memories: bool = True) -> EdgeDevice:
+def open_set(
+    asked: AnswerSet, settings: Settings, progress: Progress = silent, *, memories: bool = True, first: bool = False
+) -> EdgeDevice:
     """Open the device that holds all documents of a set, with its memories built or without them.
 
-    Stores lie below ``<home>/answers``, one for each content and each way of building it.
+    Stores lie below ``<home>/answers``, one for each content and each way of building it. `first`: the model writes of
+    the documents that questions of one document are about before all others, as in a service that was asked about them.
     """
     whole = asked.together()
     documents = whole.documents[EVERYTHING]
     told = "".join(f"{one.id}={one.digest};" for one in documents)
     tokens = settings.memory.tokens_per_kilotoken
-    writer = settings.models.generator if tokens else ""
+    writer = f"{settings.models.generator}{first}" if tokens else ""
     built = f"{SCHEMA_VERSION}{settings.hypergraph}{tokens}{writer}{settings.models.encoder}"
     root = fedrag_home(settings.home) / "answers" / f"{asked.name}-{_draw(told + built)[:8]}"
     write_documents(root / "documents" / EVERYTHING, documents)
     models = load_models(settings.models, fedrag_home(settings.home))
     device = EdgeDevice(EVERYTHING, root / "documents" / EVERYTHING, root / "store", settings, models)
     try:
+        device.writes_later = True
         device.build(memories=memories, progress=progress)
+        if memories:
+            about = {one.documents[0] for one in whole.questions if len(one.documents) == 1}
+            device.write_memories(progress, first=about if first else ())
     except BaseException:
         device.close()
         raise

@@ -29,6 +29,9 @@ def run(
     sets: Annotated[str, typer.Option(help="Names separated by commas; `fedrag bench answers --sets list`.")] = "demo",
     generators: Annotated[str, typer.Option(help="Models that write, and `templates` for none.")] = "",
     tokens: Annotated[str, typer.Option(help="Budgets: output tokens for each 1,000 of the documents.")] = "58",
+    first: Annotated[
+        bool, typer.Option("--first", help="Write of the questions' documents before all others.")
+    ] = False,
     split: Annotated[str, typer.Option(help="Whose questions memory is asked: test or train.")] = "test",
 ) -> None:
     """Build and write memories, ask memory, and print what came of it; a stopped run goes on where it stopped."""
@@ -40,18 +43,18 @@ def run(
         asked = bench.sized(asked, asked.small(2, 1))
         for model in models.split(","):
             for budget in ("0",) if model == TEMPLATES else tokens.split(","):
-                row, sheet = _measured(name, asked, model, int(budget), bench)
+                row, sheet = _measured(name, asked, model, int(budget), first, bench)
                 rows.append(row)
                 sheets += sheet
     bench.table("memories", pd.DataFrame(rows), "Memories, their cost, and what memory alone answers.")
     pd.DataFrame(sheets).to_csv(bench.out / "sheet.csv", index=False)
 
 
-def _measured(name: str, asked: AnswerSet, model: str, budget: int, bench: Bench) -> tuple[Row, list[Row]]:
+def _measured(name: str, asked: AnswerSet, model: str, budget: int, first: bool, bench: Bench) -> tuple[Row, list[Row]]:
     own = {} if model == TEMPLATES else {"models.generator": model}
     settings = Settings.from_config({**bench.settings.flat(), **own, "memory.tokens-per-kilotoken": budget})
     bench.tell(f"{name}, {model}, {budget} tokens: building")
-    with open_set(asked, settings) as device:
+    with open_set(asked, settings, first=first) as device:
         counts, by_model, spent = device.store.counts(), device.store.written_by_model(), device.store.asked()
         row: dict[str, object] = {
             "set": name,
