@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 
 from fedrag_flwr.answering.sentences import content_words
 from fedrag_flwr.records import Decision, EvidenceUnit
+from fedrag_flwr.text.lexicon import ABBREVIATIONS
 from fedrag_flwr.text.segment import under_title
 from fedrag_flwr.text.words import told_words
 
@@ -16,6 +17,7 @@ LONG = 12  # words of an answer from which it is made of sentences, each with a 
 _BORNE = 0.6  # share of a sentence's words that the passage which bears it tells
 _FEW = 3  # words from which a sentence of an answer is looked for in other words
 _TELLS = 0.5  # share of them that a sentence of that passage tells which is marked
+_CUT_SHORT = ABBREVIATIONS - {"no"}
 _SENTENCE = re.compile(r"(?<=[.!?])[\"'”)]*\s+(?=[\"'“(]*[A-Z0-9])")
 SURE, LIKELY = 0.75, 0.5  # confidence from which an answer is told as such
 NOTHING_READ, NO_BEARER = "there is nothing to read", "no passage bears it"  # decisions on evidence
@@ -74,8 +76,14 @@ def in_words(confidence: float) -> str:
 
 
 def sentences_of(text: str) -> list[str]:
-    """The sentences of an answer."""
-    return [one.strip() for one in _SENTENCE.split(text) if one.strip()]
+    """The sentences of an answer; none ends with "Dr."."""
+    found: list[str] = []
+    for part in filter(None, map(str.strip, _SENTENCE.split(text))):
+        if found and found[-1].rsplit(maxsplit=1)[-1].rstrip(".").casefold() in _CUT_SHORT:
+            found[-1] += f" {part}"
+        else:
+            found.append(part)
+    return found
 
 
 def borne(text: str, units: Sequence[EvidenceUnit]) -> list[Borne]:

@@ -38,6 +38,8 @@ RECALL_FEATURES = ("score", "similarity", "relation")
 MOST_SOURCES = 64  # of an answer
 _LEAST = -6.0  # of log-probabilities
 _NUMBER = re.compile(r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|hundred|thousand|half)\b", re.I)
+_LONG_NUMBER = re.compile(r"\d{3,}")
+_THOUSANDS = re.compile(r"(?<=\d)[,.'’\u00a0\u202f ](?=\d{3}(?!\d))")
 _NUMERIC = frozenset({"DATE", "YEAR", "TIME", "CARDINAL", "QUANTITY", "PERCENT", "MONEY"})
 
 
@@ -128,7 +130,22 @@ def judged_over(
         return Judged(draft, units, 0.0)
     if options:
         return Judged(draft, units, math.exp(draft.logprob) if math.isfinite(draft.logprob) else 1 / len(options))
-    return weighed(question, analysis, draft, units, judge)
+    judged = weighed(question, analysis, draft, units, judge)
+    return replace(judged, confidence=0.0) if invents_number(draft.text, question, units) else judged
+
+
+def invents_number(answer: str, question: str, units: Sequence[EvidenceUnit]) -> bool:
+    """Whether an answer tells a number of three digits or more that neither the question nor a passage tells.
+
+    Shorter ones number the steps of a list, or write a date in another form.
+    """
+    told = _long_numbers(" ".join((question, *(f"{unit.title} {unit.text}" for unit in units))))
+    return not _long_numbers(answer) <= told
+
+
+def _long_numbers(text: str) -> frozenset[str]:
+    """The numbers of three digits or more, without the marks between thousands."""
+    return frozenset(_LONG_NUMBER.findall(_THOUSANDS.sub("", text)))
 
 
 def weighed(

@@ -300,13 +300,13 @@ _WHY = {  # why a question and its answer became no memory, as people are told i
     "empty": "question or answer is empty",
     "gives-away": "the question holds its answer",
     "length": "question or answer is too short or too long",
-    "no-alternative": "the question names no two things to choose from",
     "no-question": "it is no question",
     "not-in-evidence": "its sentence does not say the answer",
     "one-hop": "one sentence alone answers it",
-    "other-answer": "asked again, it got another answer",
+    "round-trip": "asked again, it got another answer",
     "stop-words": "nothing but small words",
     "type-mismatch": "the answer is not of the kind asked for",
+    "unsure": "the model was not sure of the question",
     "unspecific": "the question says too little of what it is about",
 }
 
@@ -334,9 +334,9 @@ def show_report(report: BuildReport, *, verbose: bool = False) -> None:
         err.print(f"[dim]skipped:[/] {escape(name)}", highlight=False)
     for reason in (NO_MEMORY, NOT_ENGLISH):
         without = [name for name, _, told in (one.rpartition(": ") for one in report.failed) if told == reason]
-        named = ", ".join(without) if len(without) <= _MOST_NAMED else f"{len(without):,} documents, which are searched"
+        named = ", ".join(without) if len(without) <= _MOST_NAMED else f"{len(without):,} documents"
         if without:
-            err.print(f"[yellow]{reason}:[/] {escape(named)}", soft_wrap=True)
+            err.print(f"[yellow]{reason}:[/] {escape(named)}; searched all the same", soft_wrap=True)
 
 
 def _show_files(report: BuildReport, failed: int) -> None:

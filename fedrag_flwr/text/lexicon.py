@@ -170,6 +170,7 @@ OPPOSED = (
     ("marry marriage wedding", "divorce"),
     ("first earliest earlier", "last latest later recent"),
     ("before previous predecessor precede", "after next successor succeed"),
+    ("last latest past", "next coming upcoming"),
     ("since", "until till"),
     ("older oldest elder eldest", "younger youngest"),
     (

@@ -94,6 +94,8 @@ SENTENCES = [
     ("It opened in 1924. It is green.", ["It opened in 1924.", "It is green."]),
     ("It is 3.5 m long and by J. keel.", ["It is 3.5 m long and by J. keel."]),
     ('"Is it?" "It is."', ['"Is it?', '"It is."']),
+    ("Ask Dr. Nils Falk. He knows.", ["Ask Dr. Nils Falk.", "He knows."]),
+    ("No. It is closed.", ["No.", "It is closed."]),
     ("one line without a stop", ["one line without a stop"]),
     ("", []),
 ]

@@ -15,6 +15,7 @@ from fedrag_flwr.answering.judge import (
     RECALL_FEATURES,
     SHIPPED,
     Judge,
+    invents_number,
     read_features,
     recall_features,
 )
@@ -28,6 +29,27 @@ from tests.memory.store.samples import unit_vector
 
 BRIDGE = EvidenceUnit("b", "Odile Varro designed it in 1924.", "bridges", 0.8, "Tarn Bridge")
 ITEM = MemoryItem("i", "Who?", "Ada", "single", "PERSON", ("e",), (), unit_vector("q"), "home")
+
+SHOP = EvidenceUnit("s", "Call 0555 1234. Founded on 3 May 1907. The roof cost 15,200 euros.", "shop", 0.8, "Shop")
+
+
+@pytest.mark.parametrize(
+    ("answer", "invented"),
+    [
+        ("123-456-7890", True),
+        ("It was founded in 1908.", True),
+        ("It was founded in 1907.", False),
+        ("1907-05-03", False),
+        ("15200 euros", False),
+        ("15 200 euros", False),
+        ("1. Call. 2. Wait 10 minutes.", False),
+        ("In 1850, as asked.", False),
+        ("nobody", False),
+    ],
+)
+def test_a_number_that_no_passage_tells_is_invented(answer: str, invented: bool) -> None:
+    assert invents_number(answer, "What happened in 1850?", [SHOP]) is invented
+
 
 finite = st.floats(-1e6, 1e6)
 numbers = st.floats()  # infinities and nan, too: a model may tell anything

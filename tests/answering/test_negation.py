@@ -40,6 +40,8 @@ TURNED: list[tuple[str, str, str]] = [  # a question, a memory's question, part 
     ("When did Ann Lee dissolve the Foo Club?", "When did Ann Lee found the Foo Club?", "it tells of "),
     ("When was the body found in Lund?", "When did they find the body in Lund?", ""),
     ("Who was the last mayor of Lund?", "Who was the first mayor of Lund?", "it tells of "),
+    ("When was the last fair in Lund?", "When is the next fair in Lund?", "it tells of "),
+    ("When is the upcoming fair in Lund?", "When is the next fair in Lund?", ""),
     ("Who was the mayor of Lund first?", "Who was the first mayor of Lund?", ""),
     ("Who ruled Lund before Bo?", "Who ruled Lund after Bo?", "it tells of "),
     ("After whom is the Lee Hall named?", "Who is the Lee Hall named after?", ""),

@@ -26,7 +26,7 @@ from fedrag_flwr.records import Cost, Hyperedge, Passage
 from fedrag_flwr.text.base import Pipeline
 from fedrag_flwr.text.segment import document_of, under_title
 
-_AT_ONCE = 8  # sentences a call
+_AT_ONCE = 4  # sentences a call
 _TRIAL, _YIELD = 40, 0.2  # sentences after which there have to be so many memories for each
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
