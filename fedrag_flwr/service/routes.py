@@ -40,7 +40,7 @@ from fedrag_flwr.service.protocol import (
 )
 from fedrag_flwr.service.queues import RequestQueue
 from fedrag_flwr.service.resident import Resident
-from fedrag_flwr.service.watching import Documents, put_document
+from fedrag_flwr.service.watching import Documents, Reading, put_document
 
 
 class Asked(BaseModel):
@@ -189,9 +189,9 @@ class Routes:
         await self.asks.run(lambda: self.resident.withdraw(id), self._patience)
         return json_response({"withdrawn": id})
 
-    async def read(self) -> None:
+    async def read(self) -> Reading:
         """Bring the memory up to date with the documents, when its turn comes."""
-        await self.writes.run(self.documents.read, self.resident.config.service.message_seconds)
+        return await self.writes.run(self.documents.read, self.resident.config.service.message_seconds)
 
     async def reading(self) -> Response:
         """What the latest reading of the documents came to."""
@@ -199,8 +199,7 @@ class Routes:
 
     async def read_again(self) -> Response:
         """Read the documents, and tell what that came to."""
-        await self.read()
-        return json_response(asdict(self.documents.reading))
+        return json_response(asdict(await self.read()))  # the watch may begin another reading meanwhile
 
     async def upload(self, name: str, request: Request) -> Response:
         """Put a file among the documents, and read them."""

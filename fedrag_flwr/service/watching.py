@@ -58,8 +58,11 @@ class Documents:
         self._build = build
         self.reading = Reading()
 
-    def read(self) -> None:
-        """Bring the memory up to date; what goes wrong is told, not raised: the memory is as it was before."""
+    def read(self) -> Reading:
+        """Bring the memory up to date, and tell what that came to.
+
+        What goes wrong is told, not raised: the memory is as it was before.
+        """
         self.reading = Reading("reading")
         try:
             report = self._build()
@@ -75,6 +78,7 @@ class Documents:
             counts["without memory"] = len(report.failed) - len(unread)
             told("documents are read", **counts, unread=len(unread), seconds=round(report.cost.seconds, 2))
             self.reading = Reading("done", counts, unread)
+        return self.reading
 
 
 def put_document(folder: Path | None, name: str, body: bytes) -> None:
