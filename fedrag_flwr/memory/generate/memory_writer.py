@@ -16,7 +16,7 @@ from itertools import chain, zip_longest
 import numpy as np
 
 from fedrag_flwr.memory.generate.candidates import Candidate, Candidates, memory_of
-from fedrag_flwr.memory.generate.model import Asking, ModelGenerator, askings
+from fedrag_flwr.memory.generate.model import AnswerCandidate, ModelGenerator, answer_candidates
 from fedrag_flwr.memory.generate.round_trip import round_trip
 from fedrag_flwr.memory.generate.verify import normalise, verify
 from fedrag_flwr.memory.store import MemoryStore
@@ -127,11 +127,11 @@ class MemoryWriter:
             left = min(left, len(tokens) * max(budget - spent, 0) // spent)
         return Written(memories, dict(rejected), model.cost, len(tokens), left)
 
-    def _open(self, passages: Iterable[Passage], asked: Collection[str]) -> dict[str, list[Asking]]:
+    def _open(self, passages: Iterable[Passage], asked: Collection[str]) -> dict[str, list[AnswerCandidate]]:
         """The facts of sentences that were not asked about, by sentence, but for those that a memory of it tells."""
         told = {(unit, normalise(item.answer)) for item in self._store.items(self._device) for unit in item.support}
-        found: defaultdict[str, list[Asking]] = defaultdict(list)
-        for one in chain.from_iterable(map(askings, passages)):
+        found: defaultdict[str, list[AnswerCandidate]] = defaultdict(list)
+        for one in chain.from_iterable(map(answer_candidates, passages)):
             if one.sentence.id not in asked and (one.sentence.id, normalise(one.fact.text)) not in told:
                 found[one.sentence.id].append(one)
         return dict(found)
@@ -165,15 +165,15 @@ class MemoryWriter:
         return len(items)
 
 
-def _asked(facts: Iterable[Asking], model: ModelGenerator, rejected: Counter[str]) -> Iterator[Candidate]:
+def _asked(facts: Iterable[AnswerCandidate], model: ModelGenerator, rejected: Counter[str]) -> Iterator[Candidate]:
     """Questions for facts of one sentence that come back with their answers; the others are counted by reason."""
-    for asking in facts:
-        texts = [under_title(asking.passage.title, asking.sentence.text)]
-        if (candidate := model.write(asking)) is None:
+    for answer in facts:
+        texts = [under_title(answer.passage.title, answer.sentence.text)]
+        if (candidate := model.write(answer)) is None:
             rejected["unsure"] += 1
         elif reason := verify(candidate, texts):
             rejected[reason] += 1
-        elif (whole := model.returned(candidate, asking)) is None:
+        elif (whole := model.returned(candidate, answer)) is None:
             rejected["round-trip"] += 1
         elif reason := verify(whole, texts):
             rejected[reason] += 1

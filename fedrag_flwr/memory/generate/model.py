@@ -1,7 +1,7 @@
 """Candidates by a language model: a fact is the answer, and the model writes its question (FD-RAG eq. 9, 10).
 
-Told the answer, a small model writes a good question far more often than where it may ask what it likes. What it wrote
-is asked back over the same passage: only where the answer returns may it become a memory (the round-trip filter).
+Told the answer, a small model writes good questions far more often than where it chooses both. Each question is asked
+back over its passage. Only one that returns the answer may become a memory (the round-trip filter).
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ _STARTS = {  # how a question for an answer of each type begins
     "PERCENT": ("What percentage ", "What share ", "How much "),
 }
 _OPEN = ("Which ", "What ", "Who ", "Where ")
-_NEVER = frozenset({"CONCEPT", "NORP", "ORDINAL"})  # "first", "French" and what is no name answer hardly a question
+_NEVER = frozenset({"CONCEPT", "NORP", "ORDINAL"})  # types that are seldom a whole answer: "French", "first"
 _ONE = frozenset({"one", "1"})
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class AnswerCandidate:
     """A fact that may be the answer of a memory, the sentence that tells it, and the passage around it."""
 
     passage: Passage
@@ -70,7 +70,7 @@ class Asking:
     fact: Fact
 
 
-def askings(passage: Passage) -> Iterator[Asking]:
+def answer_candidates(passage: Passage) -> Iterator[AnswerCandidate]:
     """The facts of a passage that may be answers: at most two a sentence, none that the title tells, none twice."""
     told = [normalise(passage.title)]
     for sentence in passage.sentences:
@@ -81,7 +81,7 @@ def askings(passage: Passage) -> Iterator[Asking]:
             if fact.type in _NEVER or text in _ONE or fact.text in half or known:
                 continue
             told.append(text)
-            yield Asking(passage, sentence, fact)
+            yield AnswerCandidate(passage, sentence, fact)
             found += 1
             if found == MOST:
                 break
@@ -103,26 +103,26 @@ class ModelGenerator:
         self._seed = seed
         self.cost = Cost()
 
-    def write(self, asking: Asking) -> Candidate | None:
+    def write(self, answer: AnswerCandidate) -> Candidate | None:
         """Write the question that a fact answers; None where the model is not sure of it or did not end it."""
-        fact, passage = asking.fact, asking.passage
+        fact, passage = answer.fact, answer.passage
         prompt = Prompt(_WRITE, f"{_shown(passage)}\n\nAnswer: {fact.text}", _EXAMPLES)
         said = self._complete(prompt, _grammar(fact.type), _QUESTION_TOKENS)
         question = " ".join(said.text.split())
         if not question.endswith("?") or said.logprob < SURE:  # nan, where the model does not tell, is not below
             return None
-        return Candidate(question, fact.text, "single", fact.type, (asking.sentence.id,))
+        return Candidate(question, fact.text, "single", fact.type, (answer.sentence.id,))
 
-    def returned(self, candidate: Candidate, asking: Asking) -> Candidate | None:
+    def returned(self, candidate: Candidate, answer: AnswerCandidate) -> Candidate | None:
         """The candidate, where its question, asked over the passage, gives its answer, and the model is sure of it.
 
         The answer may be `fuller` then.
         """
-        prompt = Prompt(_ASK, f"{_shown(asking.passage)}\n\nQuestion: {candidate.question}")
+        prompt = Prompt(_ASK, f"{_shown(answer.passage)}\n\nQuestion: {candidate.question}")
         said = self._complete(prompt, None, _ANSWER_TOKENS)
         if said.logprob < SURE_OF_ANSWER or not agrees(said.text, candidate.answer):
             return None
-        return replace(candidate, answer=fuller(candidate.answer, said.text, asking.sentence.text))
+        return replace(candidate, answer=fuller(candidate.answer, said.text, answer.sentence.text))
 
     def _complete(self, prompt: Prompt, grammar: Grammar | None, most: int) -> Completion:
         [said] = self._generator.complete(prompt, grammar=grammar, max_tokens=most, seed=self._seed)

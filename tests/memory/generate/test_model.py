@@ -9,7 +9,7 @@ import pytest
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.generate import model as model_module
 from fedrag_flwr.memory.generate.candidates import Candidate
-from fedrag_flwr.memory.generate.model import ModelGenerator, agrees, askings, fuller
+from fedrag_flwr.memory.generate.model import ModelGenerator, agrees, answer_candidates, fuller
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.records import Document, Passage
 from tests.strategies.federation import small_models
@@ -41,7 +41,7 @@ def passage(models: Models) -> Passage:
 
 
 def test_an_answer_is_a_fact_of_its_own_that_the_title_does_not_tell(passage: Passage) -> None:
-    asked = [(asking.fact.text, asking.sentence.id) for asking in askings(passage)]
+    asked = [(answer.fact.text, answer.sentence.id) for answer in answer_candidates(passage)]
     facts = dict(asked)
     assert {"1924", "Enno Tveit", "Ossel", "Lindmoor", "212 metres"} <= facts.keys()
     assert not facts.keys() & {"Tarn Bridge", "Jonas Keel", "Berta Solveig", "Ada Lund", "first", "French"}
@@ -53,7 +53,7 @@ def test_a_question_has_the_form_that_its_answer_asks_for_and_is_kept_where_the_
     generator: Generator, passage: Passage
 ) -> None:
     model = ModelGenerator(generator)
-    made = {asking.fact.text: model.write(asking) for asking in askings(passage)}
+    made = {answer.fact.text: model.write(answer) for answer in answer_candidates(passage)}
     assert model.cost.llm_calls == len(made)
     length = made["212 metres"]
     assert length is not None
@@ -65,7 +65,7 @@ def test_a_question_has_the_form_that_its_answer_asks_for_and_is_kept_where_the_
 
 def test_what_comes_back_must_be_the_answer(generator: Generator, passage: Passage) -> None:
     model = ModelGenerator(generator)
-    asked = {asking.fact.text: asking for asking in askings(passage)}
+    asked = {answer.fact.text: answer for answer in answer_candidates(passage)}
     question = "What is the length of the Tarn Bridge?"
     right = Candidate(question, "212 metres", "single", "QUANTITY", ())
     assert model.returned(right, asked["212 metres"]) == right
