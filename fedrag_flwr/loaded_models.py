@@ -10,7 +10,7 @@ from pathlib import Path
 from fedrag_flwr.models import load_encoder, load_endpoint, load_generator, load_token_encoder
 from fedrag_flwr.models.base import Generator, TextEncoder, TokenEncoder
 from fedrag_flwr.models.choose import meant_by_auto
-from fedrag_flwr.models.files import file_sha256
+from fedrag_flwr.models.files import configured_path, file_sha256
 from fedrag_flwr.models.registry import REGISTRY
 from fedrag_flwr.records import Progress, silent
 from fedrag_flwr.settings import AUTO, ModelSettings, is_endpoint
@@ -70,6 +70,12 @@ def load_models(models: ModelSettings, home: Path, progress: Progress = silent) 
     encoder = load_encoder(models.encoder, threads=models.threads)
     tokens = load_token_encoder(models.late_interaction, threads=models.threads) if models.late_interaction else None
     return Models(encoder, SpacyPipeline(models.pipeline), generator, generator_id(models), tokens)
+
+
+def refuse_unknown(models: ModelSettings) -> None:
+    """Raise ModelMissingError where the generator is no name that is known, no address and no path."""
+    if models.generator != AUTO and not is_endpoint(models.generator) and models.generator not in REGISTRY:
+        configured_path(models.generator)
 
 
 def resolved(models: ModelSettings, progress: Progress = silent) -> ModelSettings:

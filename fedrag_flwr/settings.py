@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal, Self
 
@@ -430,6 +431,8 @@ def _setting_error(error: ValidationError) -> SettingError:
             fix = "leave it out"
         else:
             problems.append(f"'{key}' is not a setting")
+            if near := get_close_matches(key, Settings().flat(), n=1):
+                fix = f"did you mean '{near[0]}'?"
         fixes.append(fix)
     return SettingError("; ".join(problems), where="settings", fix=fixes[0])
 

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from fedrag_flwr.answering.explain import MASKED, fills_mask
+from fedrag_flwr.answering.explain import MASKED, fills_mask, says_mask
 from fedrag_flwr.answering.judge import (
     MOST_SOURCES,
     Judge,
@@ -266,7 +266,8 @@ class Engine:
         except PromptError:  # what others gave may be more than the model can read: home's own passages are not
             answer = self._answer(question, asked, home, start)
             return answer.decided(because("help", "the model cannot read what others gave"))
-        masked = fills_mask(asked.text, helped.draft.text, helped.units, self.evidence_store.device)
+        said = helped.draft.text
+        masked = says_mask(asked.text, said) or fills_mask(asked.text, said, helped.units, self.evidence_store.device)
         best = helped if helped.confidence > home.confidence and not masked else home
         best = best.costing(home, helped)
         owners = sorted({unit.origin for unit in foreign})

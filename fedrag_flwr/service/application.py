@@ -111,5 +111,7 @@ def _problem(told: Mapping[str, object]) -> str:
     """A field and what is wrong with it; a field that is not ours is the sender's word, and is not quoted."""
     where, kind = told["loc"], str(told["type"])
     assert isinstance(where, tuple)
+    if kind == "model_attributes_type":
+        return "body: send a JSON object under 'Content-Type: application/json'"
     known = where[:-1] if kind == "extra_forbidden" else where
     return ".".join(map(str, known)) + ": " + kind

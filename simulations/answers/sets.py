@@ -20,7 +20,7 @@ from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.memory.store.schema import SCHEMA_VERSION
 from fedrag_flwr.records import Document, Progress, silent
 from fedrag_flwr.settings import Settings, fedrag_home
-from fedrag_flwr.sources import FolderSource, read_multihop
+from fedrag_flwr.sources import Benchmark, FolderSource, read_multihop
 from fedrag_flwr.sources.partition import Partition, partition_documents, write_documents
 from fedrag_flwr.text.options import without_options
 from fedrag_flwr.text.pipeline import SpacyPipeline
@@ -117,22 +117,24 @@ def _folders(root: Path) -> dict[str, Sequence[Document]]:
     return {folder.name: FolderSource(folder).read().documents for folder in folders}
 
 
+def rows_after(path: Path, split: str, after: int, most: int) -> Benchmark:
+    """At most so many rows of a multi-hop file that come after some others, with the documents that are theirs."""
+    whole = read_multihop(path, split, after + most)
+    asked = whole.questions[after:]
+    if not after or not asked:
+        return replace(whole, questions=asked)
+    gold = {name for one in asked for name in one.documents}
+    old = {one.id for one in read_multihop(path, split, after).documents} - gold
+    return replace(whole, questions=asked, documents=tuple(one for one in whole.documents if one.id not in old))
+
+
 def _multihop(name: str) -> Callable[[Path, str], AnswerSet]:
     def read(data: Path, split: str) -> AnswerSet:
         path = data / f"{name}.jsonl.gz"
         if split == "train":
             benchmark = read_multihop(path, "train", TRAIN[name])
         else:
-            whole = read_multihop(path, "dev", USED + ROWS)
-            fresh = {one.question_id for one in whole.questions[USED:]}
-            only = read_multihop(path, "dev", USED).documents
-            gold = {name for one in whole.questions[USED:] for name in one.documents}
-            old = {one.id for one in only} - gold
-            benchmark = replace(
-                whole,
-                questions=tuple(one for one in whole.questions if one.question_id in fresh),
-                documents=tuple(one for one in whole.documents if one.id not in old),
-            )
+            benchmark = rows_after(path, "dev", USED, ROWS)
         dealt = partition_documents(benchmark, DEVICES, seed=7, cross_silo=0.0)
         return AnswerSet(name, dealt.documents, dealt.questions)
 

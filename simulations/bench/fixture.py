@@ -22,8 +22,8 @@ from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import BuildReport
 from fedrag_flwr.retrieval import QuestionVectors
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
-from fedrag_flwr.sources import Partition, partition_documents, read_multihop, write_partition
-from simulations.answers.sets import departments
+from fedrag_flwr.sources import Partition, partition_documents, write_partition
+from simulations.answers.sets import departments, rows_after
 from simulations.baselines import Keep, Limits, Substrate
 from simulations.bench.plan import DEPARTMENTS, BenchPlan
 from simulations.fixtures.kept_devices import notes_of
@@ -150,7 +150,9 @@ def _dealt(plan: BenchPlan) -> Partition:
         return departments(plan.dataset, plan.data.parents[1], split)
     local = plan.setting == "local"
     most = math.ceil(plan.questions * _MORE) if local else plan.questions
-    benchmark = read_multihop(plan.data, plan.split, most, "distractor")
+    benchmark = rows_after(plan.data, plan.split, plan.after, most)
+    if not benchmark.questions:
+        raise SourceError(f"has no more than {plan.after} rows", where=plan.data.name, fix="pass over fewer rows")
     partition = partition_documents(benchmark, plan.devices, plan.seed, 0.0 if local else None)
     questions = partition.questions
     if local:

@@ -31,6 +31,7 @@ class BenchPlan:
     questions: int = 40  # questions that are asked
     seed: int = 7  # fixes the dealing, and is the seed of all settings
     changes: Mapping[str, Plain] = field(default_factory=dict)  # settings that differ from the defaults
+    after: int = 0  # rows of a multi-hop file that are passed over, such as those that earlier tables asked
     split: Split = "dev"  # rows that are asked: ``train`` to choose settings, ``dev`` to report
 
     def __post_init__(self) -> None:
@@ -40,6 +41,8 @@ class BenchPlan:
         if told := sorted(_OPTIONS.keys() & self.changes.keys()):
             fix = f"give {', '.join(dict.fromkeys(_OPTIONS[key] for key in told))} instead"
             raise SettingError("has an option of its own", where=", ".join(told), fix=fix)
+        if self.after < 0:
+            raise SettingError("must be at least 0", where="after", fix="give 0 or more")
         if self.devices < 1 or self.questions < 1:
             raise SettingError("must be at least 1", where="devices, questions", fix="give positive numbers")
         if not self.data.is_file():
@@ -61,6 +64,7 @@ class BenchPlan:
             "questions": self.questions,
             "seed": self.seed,
             "split": self.split,
+            **({"after": self.after} if self.after else {}),
         }
 
     @property

@@ -53,6 +53,7 @@ def run(
     devices: Annotated[str, typer.Option(help="Number of devices; several, separated by commas, show growth.")] = "5",
     questions: Annotated[int, typer.Option(help="Questions of each set.")] = 40,
     seed: Annotated[int, typer.Option(help="Fixes the dealing of documents.")] = 7,
+    after: Annotated[int, typer.Option(help="Rows of each multi-hop set that are passed over.")] = 0,
     split: Annotated[str, typer.Option(help="dev to report, train to choose settings.")] = "dev",
 ) -> None:
     """Ask all systems the same questions over the same devices; print ACC, seconds, who answered, and costs."""
@@ -66,7 +67,7 @@ def run(
     chosen = {one: named(systems, SYSTEMS) if systems else TABLE[one] for one in settings}
     if not all(one.strip().isdecimal() for one in devices.split(",")):
         raise SettingError(f"'{devices}' are no numbers", where="--devices", fix="separate numbers by commas")
-    fixed = {"questions": questions, "seed": seed, "changes": bench.changes, "split": split}
+    fixed = {"questions": questions, "seed": seed, "changes": bench.changes, "after": after, "split": split}
     plans = [
         BenchPlan(file_of(bench, name.strip()), names, cast("Setting", one), int(count), **fixed)  # type: ignore[arg-type]
         for one, names in chosen.items()

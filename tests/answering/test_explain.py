@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.answering.explain import bearing_first, borne, fills_mask, in_words, sentences_of
+from fedrag_flwr.answering.explain import bearing_first, borne, fills_mask, in_words, says_mask, sentences_of
 from fedrag_flwr.answering.sentences import content_words
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.text.segment import under_title
@@ -118,6 +118,20 @@ PAINTED = EvidenceUnit(
 )
 SURVEY = EvidenceUnit("o", "Odile Varro measured the bridge. It is shut on Wednesday.", "bridges", 0.5, "Tarn Bridge")
 COURSE = EvidenceUnit("c", "Course: Rowing; Day: Wed; Time: 16:30; Teacher: [PERSON]", "museums", 0.5)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "empty"),
+    [
+        ("Who is the warden of the hall?", "The warden of the hall is [PERSON].", True),
+        ("Who is the warden of the hall?", "[PERSON]", True),
+        ("Who is the warden of the hall?", "[PERSON] of the parish", False),
+        ("Who is the warden of the hall?", "The warden", False),
+        ("Who is the warden of the hall?", "", False),
+    ],
+)
+def test_an_answer_that_adds_only_a_mask_says_nothing(question: str, answer: str, empty: bool) -> None:
+    assert says_mask(question, answer) == empty
 
 
 @pytest.mark.parametrize(

@@ -271,7 +271,8 @@ def test_a_device_whose_config_names_another_home_is_found_there(built: Any, hom
     assert parsed(*asking, "--set", "models.generator=smollm2-135m", *UNSURE)["waiting"]
     [waiting] = parsed("outbox", "list", "--name", "away", "--json")
     assert waiting["text"] == "What did the Duke of Pell eat?"
-    assert run("inspect", "document", "marks", "--name", "away").exit_code == 0
+    assert (shown := run("inspect", "document", "marks", "--name", "away")).exit_code == 0
+    assert "stand on Port Ferren" in shown.stdout  # the beginning of a passage
     assert list(folder.iterdir()) == [folder / "device.toml"]
 
 
@@ -354,6 +355,8 @@ ERRORS: list[tuple[list[str], str, str]] = [
     (["build", ".", "--set", "memory.delta=7"], "less than or equal to 1", "[tool.flwr.app.config]"),
     (["build", ".", "--set", "memory.delta"], "has no value", "KEY=VALUE"),
     (["build", ".", "--set", "colour=red"], "'colour' is not a setting", "pyproject.toml"),
+    (["build", ".", "--set", "memory.detla=0.5"], "'memory.detla' is not a setting", "did you mean 'memory.delta'?"),
+    (["build", ".", "--set", "models.generator=no-such"], "no-such: no such model file", DEFAULT_GENERATOR),
     (["ask", "Who?", "--name", "nobody"], "there is no such device", "fedrag build FOLDER --name nobody, or name one"),
     (["serve", "nobody"], "there is no such device", "fedrag build FOLDER --name nobody, or name one"),
     (["inspect", "items", "--name", "nobody"], "there is no such device", "fedrag build"),
