@@ -306,6 +306,14 @@ def test_what_is_wrong_is_refused_in_words_that_quote_nothing(
     assert set(json.loads(told)) == {"error", "what"}
 
 
+def test_a_question_that_is_not_sent_as_json_is_told_how(service: ServiceProcess) -> None:
+    body = json.dumps({"question": CANARY}).encode()
+    got, told = send(service, "POST", ASK, {"Authorization": f"Bearer {service.token}"}, body)
+    assert got == 422
+    assert "Content-Type: application/json" in json.loads(told)["what"]
+    assert CANARY.split()[0].encode() not in told
+
+
 @pytest.mark.parametrize("path", [ASK, f"{MESSAGES}/query.describe"])
 def test_a_body_that_does_not_tell_its_length_may_be_no_larger(service: ServiceProcess, path: str) -> None:
     headers = {"Authorization": f"Bearer {service.token}", "Content-Type": "application/json"}

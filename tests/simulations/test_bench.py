@@ -20,6 +20,7 @@ from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.results import read_answers, read_summary
 from fedrag_flwr.records import Answer, declined
 from fedrag_flwr.settings import Plain, Settings
+from simulations.answers.sets import rows_after
 from simulations.baselines import BASELINES
 from simulations.bench.fixture import Fixture, make_fixture
 from simulations.bench.outcome import COGNIZER, MEMORIZER, ORACLE, answer_frame, oracle, prepared_frame, write_outcome
@@ -228,11 +229,27 @@ def test_each_system_begins_as_often() -> None:
     assert all(sorted(order_of(["a", "b", "c"], turn)) == ["a", "b", "c"] for turn in range(6))
 
 
+def test_rows_that_are_passed_over_leave_nothing_behind(data: Path) -> None:
+    every, later = rows_after(data, "dev", 0, 8), rows_after(data, "dev", 3, 5)
+    assert later.questions == every.questions[3:8]
+    needed = {name for one in later.questions for name in one.documents}
+    assert needed <= {one.id for one in later.documents} < {one.id for one in every.documents}
+    with pytest.raises(SourceError, match="pass over fewer"):
+        make_fixture(BenchPlan(data, ("no-rag",), "federated", devices=2, after=10_000, changes=SMALL))
+
+
 def test_a_wrong_plan_is_refused_before_anything_is_loaded(data: Path, tmp_path: Path) -> None:
     for told in ("no-rag,no-such-system", "controller-fedavg", " , "):
         with pytest.raises(SettingError, match=r"is not a system.*no-rag"):
             named(told, SYSTEMS)
-    for wrong in ({"questions": 0}, {"devices": 0}, {"setting": "pool"}, {"split": "test"}, {"changes": {"seed": 9}}):
+    for wrong in (
+        {"split": "test"},
+        {"questions": 0},
+        {"devices": 0},
+        {"setting": "pool"},
+        {"after": -1},
+        {"changes": {"seed": 9}},
+    ):
         with pytest.raises(SettingError):
             BenchPlan(data, **{"systems": ("no-rag",), **wrong})  # type: ignore[arg-type]
     with pytest.raises(SourceError, match="absent"):
