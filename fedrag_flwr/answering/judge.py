@@ -15,16 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Self
 
-from fedrag_flwr.answering.explain import (
-    LONG,
-    NO_BEARER,
-    NOTHING_READ,
-    bearing_first,
-    borne,
-    in_words,
-    says_mask,
-    sentences_of,
-)
+from fedrag_flwr.answering.explain import LONG, NO_BEARER, NOTHING_READ, bearing_first, borne, in_words, sentences_of
 from fedrag_flwr.answering.logistic import Logistic
 from fedrag_flwr.answering.read import Draft, Reader
 from fedrag_flwr.answering.recall import Recalled, names_of
@@ -140,8 +131,7 @@ def judged_over(
     if options:
         return Judged(draft, units, math.exp(draft.logprob) if math.isfinite(draft.logprob) else 1 / len(options))
     judged = weighed(question, analysis, draft, units, judge)
-    empty = says_mask(question, draft.text) or invents_number(draft.text, question, units)
-    return replace(judged, confidence=0.0) if empty else judged
+    return replace(judged, confidence=0.0) if invents_number(draft.text, question, units) else judged
 
 
 def invents_number(answer: str, question: str, units: Sequence[EvidenceUnit]) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
+from fedrag_flwr.answering.explain import MASKED, says_mask
 from fedrag_flwr.answering.judge import judged_over, told
 from fedrag_flwr.answering.passages import WHOLE_WORDS
 from fedrag_flwr.answering.read import Reader
@@ -41,5 +43,8 @@ def answer_over(
     read = within(nearest(units, home), WHOLE_WORDS)
     reader = Reader(models.generator, settings.inference.max_answer_tokens, settings.seed)
     judged = judged_over(question.text, models.pipeline.question(question.text), read, reader)
+    masked = any(one.origin != home for one in read) and says_mask(question.text, judged.draft.text)
+    judged = replace(judged, confidence=0.0) if masked else judged
     answer = told(question, judged, home, settings.inference.abstain_below, time.perf_counter() - start)
+    answer = answer.decided(because("help", MASKED)) if masked else answer
     return answer.after(because("place", f"at the {where}")) if where else answer

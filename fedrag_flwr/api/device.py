@@ -17,7 +17,7 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.device.builds import forget_memory
 from fedrag_flwr.errors import DocumentError, NotFoundError, SourceError, StoreError
 from fedrag_flwr.home_paths import Plain, deployed_root, fedrag_home, new_id, valid_name
-from fedrag_flwr.loaded_models import load_models
+from fedrag_flwr.loaded_models import load_models, refuse_unknown
 from fedrag_flwr.memory.store.database import FILE
 from fedrag_flwr.models.base import Heard
 from fedrag_flwr.records import BuildReport, Progress, Question, silent
@@ -139,7 +139,10 @@ class Device:
             The documents cannot be read, or there are none.
         StoreError
             The store cannot be written.
+        ModelMissingError
+            The generator is neither known nor at a path.
         """
+        refuse_unknown(self.settings.models)
         if rebuild:
             self.close()
             models = load_models(self.settings.models, fedrag_home(self.settings.home))

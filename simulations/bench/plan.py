@@ -64,7 +64,7 @@ class BenchPlan:
             "questions": self.questions,
             "seed": self.seed,
             "split": self.split,
-            **({"after": self.after} if self.after else {}),
+            "after": self.after,
         }
 
     @property
