@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fedrag_flwr import Answer, Device
-from fedrag_flwr.errors import NotFoundError, SettingError, SourceError, StoreError
+from fedrag_flwr.errors import ModelMissingError, NotFoundError, SettingError, SourceError, StoreError
 
 SMALL = "smollm2-135m"
 
@@ -91,6 +91,11 @@ def test_a_device_without_memory_says_what_to_do(home: Path, folders: Path) -> N
             device.stream("Who designed Tarn Bridge?")
     with pytest.raises(SourceError, match="no such folder"):
         Device("bridges", documents=folders / "nowhere")
+    with (
+        Device("bridges", documents=folders / "bridges", models_generator="no-such") as device,
+        pytest.raises(ModelMissingError, match="no-such"),
+    ):
+        device.build()
     with pytest.raises(SettingError, match="device-name"):
         Device("../bridges")
 
