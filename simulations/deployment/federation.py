@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from fedrag_flwr.cli.flower import Flower
-from fedrag_flwr.device_files import DeviceFiles, Link, public_half, supernode_command, toml_of
+from fedrag_flwr.device_files import DeviceFiles, Link, public_half, supernode_command
 from fedrag_flwr.evaluation import AnswerRow, SystemResult
 from fedrag_flwr.evaluation.results import ANSWERS, SUMMARY, read_answers, read_summary
 from fedrag_flwr.settings import Plain
@@ -51,25 +51,16 @@ class Deployment:
     """A federation with TLS and node keys, all of it in one directory; it ends with the ``with`` block.
 
     `root`: an empty directory: certificates, logs, results, and a home for the server and for each device; `devices`:
-    the node config of each device, by name; `service`: give each device its resident service; `settings`: under which
-    services answer the people at their devices, where the defaults do not fit.
+    the node config of each device, by name; `service`: give each device its resident service.
     """
 
-    def __init__(
-        self,
-        root: Path,
-        devices: Mapping[str, Mapping[str, Plain]],
-        *,
-        service: bool = False,
-        settings: Mapping[str, Plain] | None = None,
-    ) -> None:
+    def __init__(self, root: Path, devices: Mapping[str, Mapping[str, Plain]], *, service: bool = False) -> None:
         self.root = root
         self.devices = devices
         self.processes = Processes(root / "logs")
         self.flower = Flower(root / "operator", CONNECTION)
         self.address = f"127.0.0.1:{free_port()}"
         self._service = service
-        self._settings = dict(settings or {})
 
     def __enter__(self) -> Self:
         self.processes.__enter__()
@@ -90,34 +81,13 @@ class Deployment:
         """The certificate of the federation's authority."""
         return self.root / "certificates" / "ca.crt"
 
-    def run(self, config: Mapping[str, Plain], log: list[str] | None = None) -> Run:
-        """Run the app with settings that differ from its defaults, to its end, and read its status from Flower.
-
-        `log` gets the lines of the run's log as they come.
-        """
+    def run(self, config: Mapping[str, Plain]) -> Run:
+        """Run the app with settings that differ from its defaults, to its end, and read its status from Flower."""
         results, start = self.root / "results", time.monotonic()
-        lines = [] if log is None else log
+        lines: list[str] = []
         own: dict[str, Plain] = {"results": str(results)}
         run_id, status = self.flower.run(APP, {**own, **config}, None, lines.append)
         return Run(run_id, status, time.monotonic() - start, results / run_id, tuple(lines))
-
-    def start_superlink(self) -> None:
-        """Start the SuperLink over its database, and wait until it listens."""
-        folder, (host, port) = self.authority.parent, self.address.split(":")
-        command = [
-            *(program("flower-superlink"), "--host", host, "--port", port, "--enable-supernode-auth"),
-            *("--ssl-ca-certfile", str(folder / "ca.crt"), "--ssl-certfile", str(folder / "server.pem")),
-            *("--ssl-keyfile", str(folder / "server.key"), "--database", str(self.root / "state.db")),
-            "--disable-runtime-dependency-installation",
-        ]
-        self._begin(SUPERLINK, command, self.root / "server")
-        self.processes.wait_for(SUPERLINK, "Uvicorn running")
-
-    def start_node(self, name: str) -> None:
-        """Start a device's SuperNode, and before it its service where devices have one."""
-        if self._service:
-            self._begin(f"service-{name}", [program("fedrag"), "serve", name], self.home(name))
-        self._begin(f"node-{name}", supernode_command(self.files(name), self.link()), self.home(name))
 
     def link(self) -> Link:
         """How a device of this federation reaches the SuperLink."""
@@ -147,15 +117,30 @@ class Deployment:
         connection = f'[superlink.{CONNECTION}]\naddress = "{self.address}"\nroot-certificates = "{self.authority}"\n'
         (self.root / "operator" / "flwr").mkdir(parents=True)
         (self.root / "operator" / "flwr" / "config.toml").write_text(connection, encoding="utf-8")
-        self.start_superlink()
+        self._start_superlink()
         for name, config in self.devices.items():
             files = self.files(name)
             files.create({"device-name": name, **config}, self.link())
-            if self._settings:
-                with files.config.open("a", encoding="utf-8") as file:
-                    file.write("[settings]\n" + toml_of({f'"{key}"': value for key, value in self._settings.items()}))
             self.flower.register(public_half(files.key), name)
-            self.start_node(name)
+            self._start_node(name)
+
+    def _start_superlink(self) -> None:
+        """Start the SuperLink over its database, and wait until it listens."""
+        folder, (host, port) = self.authority.parent, self.address.split(":")
+        command = [
+            *(program("flower-superlink"), "--host", host, "--port", port, "--enable-supernode-auth"),
+            *("--ssl-ca-certfile", str(folder / "ca.crt"), "--ssl-certfile", str(folder / "server.pem")),
+            *("--ssl-keyfile", str(folder / "server.key"), "--database", str(self.root / "state.db")),
+            "--disable-runtime-dependency-installation",
+        ]
+        self._begin(SUPERLINK, command, self.root / "server")
+        self.processes.wait_for(SUPERLINK, "Uvicorn running")
+
+    def _start_node(self, name: str) -> None:
+        """Start a device's SuperNode, and before it its service where devices have one."""
+        if self._service:
+            self._begin(f"service-{name}", [program("fedrag"), "serve", name], self.home(name))
+        self._begin(f"node-{name}", supernode_command(self.files(name), self.link()), self.home(name))
 
     def _begin(self, name: str, command: Sequence[str], home: Path) -> None:
         home.mkdir(parents=True, exist_ok=True)

@@ -63,10 +63,10 @@ class Processes:
                 start_new_session=True,
             )
 
-    def stop(self, name: str, *, hard: bool = False) -> None:
-        """Ask a process and all that it started to stop, and make them after some seconds; `hard`: at once."""
+    def stop(self, name: str) -> None:
+        """Ask a process to stop, make it after some seconds, and kill what is left of all that it started."""
         process = self._running.pop(name)
-        if not hard and process.poll() is None:
+        if process.poll() is None:
             process.terminate()
             try:
                 process.wait(_PATIENCE)

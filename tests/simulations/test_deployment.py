@@ -27,7 +27,7 @@ def interrupted(processes: Processes) -> None:
             processes.wait_for(name, "child", seconds=20)
         assert len(processes.marked()) == 4
         assert len(processes.marked("one")) == 2
-        processes.stop("one", hard=True)
+        processes.stop("one")
         assert len(processes.marked()) == 2
         raise KeyboardInterrupt
 
