@@ -1,11 +1,10 @@
-"""How much labelled personal data is hidden, by type and case, and what is left of what a question needs?
+"""How much labelled personal data is hidden, by type and case?
 
 Three sets of invented texts with labels, as presidio-research publishes them. *plain* is Presidio as it comes and
 *analyser* the project's, over the same spaCy pipeline; *type masking* is what the default export filter does to a text
 in its own, lower and upper case. A labelled span is hidden when no letter or digit of it is left. Precision is the
 share of masked letters and digits that are labelled, whatever their type. Rules were written with the templates of even
-number at hand, so those of odd number are counted apart. Then operators over the passages nearest to HotpotQA
-questions: whether the answer still stands there, and how many of the names that the question does not need.
+number at hand, so those of odd number are counted apart.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -23,19 +22,17 @@ import pandas as pd
 import typer
 from pandas import DataFrame
 
-from fedrag_flwr.evaluation import accuracy, normalise_answer, share_interval
-from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.privacy import Bundle, Operator, TypeMasking
+from fedrag_flwr.evaluation import share_interval
+from fedrag_flwr.loaded_models import load_models
+from fedrag_flwr.privacy import Bundle, TypeMasking
 from fedrag_flwr.privacy.analyser import FURTHER_TYPES, PERSONAL_TYPES, PersonalDataAnalyser, stay_offline
-from fedrag_flwr.privacy.erasure import KEEP, QueryFocusedErasure
 from fedrag_flwr.privacy.normalise import clean
 from fedrag_flwr.privacy.replacement import PLACEHOLDER
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.text.base import Pipeline
-from fedrag_flwr.text.segment import under_title
 from simulations.bench.frame import Bench
 from simulations.bench.kept_rows import Row
-from simulations.corpora.sentences import json_lines, rows_of
+from simulations.corpora.sentences import json_lines
 
 FILES = ("presidio_generated_small", "presidio_generated_large", "presidio_synth_v2")
 SORTS = {  # one name for what the sets call by several
@@ -52,9 +49,6 @@ SORTS = {  # one name for what the sets call by several
 }
 STRUCTURED = ("CREDIT_CARD", "PHONE", "EMAIL", "SSN", "IBAN", "IP", "ID")
 CASES: dict[str, Callable[[str], str]] = {"original": str, "lower": str.lower, "upper": str.upper}
-NAMES = frozenset({"PERSON", "ORG", "GPE", "LOC", "FAC", "NORP", "EVENT", "PRODUCT", "WORK_OF_ART"})
-PASSAGES = 4
-_LEAST = 3  # characters of a name that is looked for
 Found = tuple[int, int, str]
 Finder = Callable[[str], list[Found]]
 
@@ -85,9 +79,8 @@ def read(path: Path, rows: int) -> Iterator[Labelled]:
 def run(
     bench: Bench,
     rows: Annotated[int, typer.Option(help="Texts of each set.")] = 10_000,
-    questions: Annotated[int, typer.Option(help="HotpotQA questions for the operators; 0 for none.")] = 60,
 ) -> None:
-    """Measure finders and type masking on the labelled sets, and operators on the passages of questions."""
+    """Measure finders and type masking on the labelled sets."""
     models = load_models(bench.settings.models, fedrag_home())
     kept = bench.rows("rows", models.pipeline.id)
     finders = {"plain": plain(models.pipeline), "analyser": analyser(models.pipeline)}
@@ -102,10 +95,6 @@ def run(
             bench.tell(f"{file}: {name}")
     bench.table("recall", recall(told), "Hidden spans by set.")
     bench.table("types", by_type(told), "Hidden spans by type, all sets.")
-    if count := bench.sized(questions, 2):
-        asked = asked_of(bench.data(), count, models)
-        left = [kept.row(f"{name} {count}", operated, name, asked, chain) for name, chain in chains(models).items()]
-        bench.table("operators", operators(left), "Per cent of answers, of names and of characters that are left.")
 
 
 def plain(pipeline: Pipeline) -> Finder:
@@ -211,83 +200,3 @@ def by_type(rows: Sequence[Row]) -> DataFrame:
             line |= {"spans": spans, system: round(hidden / max(1, spans), 3)}
         lines.append(line)
     return pd.DataFrame(lines).sort_values("spans", ascending=False)
-
-
-# --- what operators leave of passages ---------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A question, its answer, the nearest passages as (title, text), and the names that it does not need."""
-
-    question: str
-    answer: str
-    passages: tuple[tuple[str, str], ...]
-    idle: tuple[str, ...]
-
-
-def asked_of(data: Path, limit: int, models: Models) -> list[Asked]:
-    """The first dev questions with their nearest passages."""
-    found = []
-    for row in rows_of(data / "hotpotqa.jsonl.gz", "dev", limit):
-        texts = [(clean(one["title"]), clean(one["text"])) for one in row["paragraphs"]]
-        [asked] = models.encoder.encode([row["question"]])
-        near = models.encoder.encode([under_title(*text) for text in texts]) @ asked
-        chosen = [texts[index] for index in sorted(range(len(texts)), key=lambda index: -near[index])[:PASSAGES]]
-        needed = [*_supporting(row), row["question"], row["answer"], *(title for title, _ in chosen)]
-        facts = [fact for group in models.pipeline.facts([text for _, text in chosen]) for fact in group]
-        names = {fact.text for fact in facts if fact.type in NAMES and len(fact.text) >= _LEAST}
-        idle = tuple(sorted(name for name in names if not any(_holds(text, name) for text in needed)))
-        found.append(Asked(row["question"], row["answer"], tuple(chosen), idle))
-    return found
-
-
-def _supporting(row: dict[str, object]) -> Iterable[str]:
-    paragraphs = {one["title"]: one for one in row["paragraphs"]}  # type: ignore[attr-defined]
-    for title, index in row["supporting_facts"]:  # type: ignore[attr-defined]
-        if title in paragraphs:
-            bounds = list(pairwise([*paragraphs[title]["sent_starts"], len(paragraphs[title]["text"])]))
-            if index < len(bounds):
-                yield paragraphs[title]["text"][slice(*bounds[index])]
-
-
-def _holds(text: str, name: str) -> bool:
-    return accuracy(text, [name]) > 0
-
-
-def chains(models: Models) -> dict[str, list[Operator]]:
-    """The operators by what the table calls them."""
-    pipeline = models.pipeline
-    erasure = QueryFocusedErasure(pipeline, models.encoder)
-    presidio = TypeMasking(pipeline, PERSONAL_TYPES, analyser=PersonalDataAnalyser(pipeline))
-    return {
-        "none": [],
-        f"erasure, {KEEP:g}": [erasure],
-        "type masking": [TypeMasking(pipeline)],
-        "presidio": [presidio],
-        f"erasure, {KEEP:g}, and presidio": [erasure, presidio],
-    }
-
-
-def operated(name: str, questions: Sequence[Asked], chain: Sequence[Operator]) -> Row:
-    """Let what was found for each question pass a chain of operators."""
-    counts: Counter[str] = Counter()
-    for one in questions:
-        bundles = [Bundle(passage, question=one.question) for passage in one.passages]
-        for operator in chain:
-            bundles = operator.operate(bundles)
-        before = " ".join(" ".join(passage) for passage in one.passages)
-        after = " ".join(" ".join(bundle.prose) for bundle in bundles)
-        if normalise_answer(one.answer) not in ("yes", "no") and _holds(before, one.answer):
-            counts.update({"answers": 1, "answers left": int(_holds(after, one.answer))})
-        counts.update({"names": len(one.idle), "names left": sum(_holds(after, idle) for idle in one.idle)})
-        counts.update({"characters": len(before), "characters left": len(after)})
-    return {"operators": name, **counts}
-
-
-def operators(rows: Sequence[Row]) -> DataFrame:
-    """Shares in per cent."""
-    found = pd.DataFrame(rows)
-    for kind in ("answers", "names", "characters"):
-        found[f"{kind} left"] = (100 * found[f"{kind} left"] / found[kind].clip(lower=1)).round(1)
-    return found.drop(columns="characters")

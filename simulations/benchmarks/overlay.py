@@ -19,9 +19,7 @@ import typer
 from numpy.typing import ArrayLike, NDArray
 from pandas import DataFrame, Index, Series, concat
 
-from fedrag_flwr.overlay import LearningRules, Topics, WalkRules, gossip, make_overlay, noisy_sketch
-from fedrag_flwr.overlay.sketches import counts_of
-from fedrag_flwr.overlay.topic_sums import Floats, Values, first_centroids, moved, topic_counts, topic_sums
+from fedrag_flwr.overlay import LearningRules, WalkRules, gossip, make_overlay, noisy_sketch
 from fedrag_flwr.records import WalkKind
 from simulations.bench.frame import Bench
 from simulations.bench.plan import named
@@ -51,7 +49,6 @@ LESS_QUESTIONS = 2_000
 STEP = 500  # questions between the points of a curve
 FAULTS = ((0.0, 0.0), (0.1, 0.0), (0.3, 0.0), (0.5, 0.0), (0.0, 0.1), (0.0, 0.3))  # shares of dead peers and of liars
 STORES = ((1.0, "S"), (0.7, "S"), (0.5, "S"), (0.7, "T"), (0.5, "T"))  # share of all rows (S) or subjects (T)
-LEARNT = ((32, 0, 0.0), (32, 5, 0.0), (64, 5, 0.0), (128, 5, 0.0), (200, 5, 0.0), (64, 5, 0.02), (64, 5, 0.1))
 TOPICS, DOCUMENTS, FEW, EACH = 64, 200, 5, 3  # of the made-up knowledge
 Knowledge = Literal["few", "shared", "hidden"]
 Row = dict[str, Any]
@@ -59,7 +56,7 @@ Row = dict[str, Any]
 
 def run(
     bench: Bench,
-    tables: Annotated[str, typer.Option(help="Of walks, varied, faults, stores, topics, scale; all without it.")] = "",
+    tables: Annotated[str, typer.Option(help="Of walks, varied, faults, stores, scale; all without it.")] = "",
     most: Annotated[int, typer.Option(help="Peers of the largest made-up network.")] = 100_000,
 ) -> None:
     """Let questions walk, and count whom they query; print a table of each kind."""
@@ -68,7 +65,6 @@ def run(
         "varied": varied,
         "faults": faults,
         "stores": stores,
-        "topics": topics,
         "scale": partial(scale, most=bench.sized(most, 100)),
     }
     for name in named(tables or ",".join(every), tuple(every), "table"):
@@ -204,51 +200,6 @@ def central(mmlu: MmluPeers, kept: NDArray[np.bool_]) -> Row:
         hits += int(hit.sum())
         right += int((hit & (numbers[best] == part)).sum())
     return {"hits %": 100 * hits / len(mmlu.chosen), "right %": 100 * right / len(mmlu.chosen)}
-
-
-# --- topics that peers learn together -------------------------------------------------------------
-
-
-def topics(bench: Bench) -> None:
-    """Learnt topics beside public headings, 100 peers; sums are added in the open, as encrypted ones give the same."""
-    mmlu = MmluPeers(bench.data(), 5 * bench.sized(1, 500))  # its topics change
-    headings, subject, rows = mmlu.topics, mmlu.subject, []
-    held = [mmlu.known[subject == one] for one in range(len(mmlu.subjects))]
-    rows.append(_walked(mmlu, f"{len(headings)} headings", [headings] * len(SEEDS)))
-    for count, rounds, noise in bench.sized(LEARNT, LEARNT[1:2]):
-        name = f"{count} learnt, {rounds} rounds" + (f", noise {noise}" if noise else "")
-        rows.append(_walked(mmlu, name, [learnt(headings, held, count, rounds, noise, seed) for seed in SEEDS]))
-    bench.table("topics", DataFrame(rows).round(3))
-
-
-def learnt(headings: Topics, held: Sequence[Floats], count: int, rounds: int, noise: float, seed: int) -> Topics:
-    """The topics that peers with these documents learn."""
-    rng = np.random.default_rng(seed)
-    sketches = [counts_of(noisy_sketch(headings.counts(documents), EPSILON, rng)) for documents in held]
-    centroids = first_centroids(headings.centroids, np.sum(sketches, axis=0), count)
-
-    def noised(given: Sequence[Values]) -> Values:
-        return np.asarray(np.sum([one + rng.normal(0.0, noise, one.shape) for one in given], axis=0))
-
-    for _ in range(rounds):
-        counts = noised([topic_counts(documents, centroids) for documents in held])
-        sums = noised([topic_sums(documents, centroids, counts) for documents in held])
-        centroids = moved(centroids, counts, sums, noise * np.sqrt(len(held)))
-    return Topics(tuple(map(str, range(count))), centroids)
-
-
-def _walked(mmlu: MmluPeers, name: str, by_seed: Sequence[Topics]) -> Row:
-    known, row = mmlu.known, dict[str, Any](topics=name)
-    row["closeness"] = float(np.mean([(known @ one.centroids.T).max(axis=1).mean() for one in by_seed]))
-    for kind in KINDS[:2]:
-        asked = []
-        for seed, one in zip(SEEDS, by_seed, strict=True):
-            mmlu.topics = one
-            for made in ("question_topics", "counts"):
-                mmlu.__dict__.pop(made, None)
-            asked.append(ask_all(mmlu.simulator(kind, 100, seed=seed), len(mmlu.chosen), seed))
-        row |= {f"{kind} walk: {name}": value for name, value in concat(asked)[["queried", "hits %"]].mean().items()}
-    return row
 
 
 # --- growth ---------------------------------------------------------------------------------------

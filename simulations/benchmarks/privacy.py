@@ -2,16 +2,15 @@
 
 *audit*: exact ratios of the shipped partitions, and what draws alone show; a bound above epsilon is an error.
 *restored*: each dataset's first dev rows give one device's memories, which pass the export filter under each mechanism;
-a reader who knows mechanism and partition guesses names from surrogates, after one draw and after several; the model
-guesses them from the words around. *answers*: `memory-fusion` answers dev questions at five devices under each
-mechanism, beside `local-memory`, which shares nothing. Rows hold counts, never a text.
+a reader who knows mechanism and partition guesses names from surrogates, after one draw and after several. *answers*:
+`memory-fusion` answers dev questions at five devices under each mechanism, beside `local-memory`, which shares nothing.
+Rows hold counts, never a text.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import random
 import re
 import secrets
@@ -32,7 +31,6 @@ from fedrag_flwr.demo import CORPUS, PARTITION, PARTITION_STRONG
 from fedrag_flwr.errors import PrivacyError
 from fedrag_flwr.evaluation import accuracy, judge_all, share_interval
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.models.base import Generator, Grammar, Prompt
 from fedrag_flwr.privacy import (
     DEFAULT_MASK_TYPES,
     SENSITIVE_TYPES,
@@ -47,10 +45,8 @@ from fedrag_flwr.privacy import (
 )
 from fedrag_flwr.privacy.bundles import item_bundle
 from fedrag_flwr.privacy.ledger import MEMO
-from fedrag_flwr.privacy.masks import entity_masks
 from fedrag_flwr.privacy.normalise import normal_name
 from fedrag_flwr.privacy.randomised_response import keep_probability
-from fedrag_flwr.privacy.replacement import placeholder, rewrite
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.settings import Plain, PrivacySettings, fedrag_home
 from fedrag_flwr.sources import FolderSource
@@ -108,7 +104,6 @@ def run(
     bench: Bench,
     mechanisms: Annotated[str, typer.Option(help="Names separated by commas; all without it.")] = "",
     rows: Annotated[int, typer.Option(help="Dev rows of a dataset whose paragraphs are remembered.")] = 60,
-    attacks: Annotated[int, typer.Option(help="Names that the model attacks; 0 for none.")] = 20,
     questions: Annotated[int, typer.Option(help="Questions of each set that are answered; 0 for none.")] = 40,
 ) -> None:
     """Audit the mechanism, attack what is shared under each, and answer with it."""
@@ -122,19 +117,19 @@ def run(
         documents = FolderSource(CORPUS / "people").read().documents[:2]
         demo = Corpus(*remember(documents, DEVICE, bench.out / "demo", models))
         shipped = {5: load_partition(PARTITION)}
-        bench.table("restored", attack(bench, {"demo": lambda: demo}, ("type-masking", "ldp 1"), shipped, 0))
+        bench.table("restored", attack(bench, {"demo": lambda: demo}, ("type-masking", "ldp 1"), shipped))
         return
     wanted = named(mechanisms or ",".join(MECHANISMS), tuple(MECHANISMS), "mechanism")
     partitions = read_partitions(bench.data(), (5, 26), bench.out, models.encoder, models.pipeline)
     corpora = {name: partial(read_corpus, bench.data(), name, rows, bench.out, models) for name in DATASETS}
-    found = attack(bench, corpora, wanted, partitions, attacks)
+    found = attack(bench, corpora, wanted, partitions)
     bench.table("restored", found, "Names in per cent of those attacked.")
     if questions:
         bench.table("answers", answers(bench, wanted, questions), "Accuracy with what was shared.")
 
 
 def attack(
-    bench: Bench, corpora: Mapping[str, Callable[[], Corpus]], wanted: Sequence[str], own: Partitions, attacks: int
+    bench: Bench, corpora: Mapping[str, Callable[[], Corpus]], wanted: Sequence[str], own: Partitions
 ) -> DataFrame:
     """Attack each dataset's memories under each mechanism."""
     models = load_models(bench.settings.models, fedrag_home())
@@ -143,8 +138,8 @@ def attack(
         corpus = read()
         slots = find_slots(corpus, own[5], models)
         for name in wanted:
-            given = (dataset, name, corpus, slots, own.get(MECHANISMS[name].size), models, attacks)
-            told.append(kept.row(f"{dataset} {name} {len(corpus.items)} {attacks}", attacked, *given))
+            given = (dataset, name, corpus, slots, own.get(MECHANISMS[name].size), models)
+            told.append(kept.row(f"{dataset} {name} {len(corpus.items)}", attacked, *given))
     return restored_table(told)
 
 
@@ -224,12 +219,11 @@ def restored(counts: Counts, index: int, rng: np.random.Generator) -> NDArray[np
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One name in one memory that the filter replaces; `note` is its text with a placeholder in the name's place."""
+    """One name in one memory that the filter replaces."""
 
     item: MemoryItem
     kind: str
     text: str
-    note: str
     place: tuple[int, int] | None  # in the partition
 
     @property
@@ -245,12 +239,11 @@ def find_slots(corpus: Corpus, partition: EntityPartition, models: Models) -> li
         response = RandomisedResponse(partition, 1.0, SurrogateMemo(Path(folder) / MEMO))
         found = LocalDifferentialPrivacy(models.pipeline, response).entities(bundles)
     slots: dict[tuple[str, str], Slot] = {}
-    for item, bundle, forms in zip(corpus.items, bundles, found, strict=True):
+    for item, forms in zip(corpus.items, found, strict=True):
         for form in forms:
             if holds(item, name := normal_name(form.text)):
-                note = " ".join(rewrite(bundle, entity_masks(form)).prose)
                 place = partition.find(form.type, form.text)
-                slots.setdefault((item.id, name), Slot(item, form.type, form.text, note, place))
+                slots.setdefault((item.id, name), Slot(item, form.type, form.text, place))
     return list(slots.values())
 
 
@@ -267,7 +260,6 @@ def attacked(
     slots: Sequence[Slot],
     partition: EntityPartition | None,
     models: Models,
-    attacks: int,
 ) -> Row:
     """Release one dataset's memories under one mechanism, guess the names in them, and ask their own questions."""
     mechanism = MECHANISMS[name]
@@ -287,15 +279,9 @@ def attacked(
         "readable": sum(holds(shared[slot.item.id], slot.name) for slot in hidden),
         "own right": own_questions(corpus.items, list(shared.values())),
     }
-    rng = np.random.default_rng(7)
     if partition is not None:
         covered = {slot.name: slot for slot in slots if slot.place is not None}
-        row |= by_mechanism(covered.values(), partition, mechanism.epsilon, rng)
-    if mechanism.mode != "none" and attacks:
-        chosen = {
-            slots[at].name: slots[at] for at in rng.permutation(len(slots)).tolist() if slots[at].item.id in shared
-        }
-        row |= by_model(list(chosen.values())[:attacks], shared, surrogates, partition, models.generator(), rng)
+        row |= by_mechanism(covered.values(), partition, mechanism.epsilon)
     return row
 
 
@@ -337,11 +323,10 @@ def own_questions(items: Sequence[MemoryItem], shared: Sequence[MemoryItem]) -> 
     return float(np.mean(answered))
 
 
-def by_mechanism(
-    slots: Iterable[Slot], partition: EntityPartition, epsilon: float, rng: np.random.Generator
-) -> dict[str, float]:
+def by_mechanism(slots: Iterable[Slot], partition: EntityPartition, epsilon: float) -> dict[str, float]:
     """The likeliest guess from surrogates that are drawn anew for each upload, one slot a name."""
-    source, right, theory, guesses = random.Random(7), dict.fromkeys(UPLOADS, 0), 0.0, 0
+    source, rng, right = random.Random(7), np.random.default_rng(7), dict.fromkeys(UPLOADS, 0)
+    theory, guesses = 0.0, 0
     for slot in slots:
         group, index = slot.place or (0, 0)
         size = len(partition.groups[group].members)
@@ -354,49 +339,6 @@ def by_mechanism(
     return {"best possible": theory * READERS, "guesses": guesses} | {f"uploads {n}": right[n] for n in UPLOADS}
 
 
-_ASK = (
-    "You restore names that were taken out of short notes. Reply with the name alone. Where names are listed, reply "
-    "with the one of them that the note is most likely about."
-)
-_EXAMPLES = (
-    ("Note: Which river flows through [GPE] into the Baltic?\nWhich name belongs in the place of [GPE]?", "Norby"),
-    (
-        "Note: In which year did the port of Norby open its salt museum? 1952\n"
-        "Names: Sandmouth; Norby; Linwick\nThe name Norby may be false. Which name is the true one?",
-        "Sandmouth",
-    ),
-)
-
-
-def by_model(
-    slots: Sequence[Slot],
-    shared: Mapping[str, MemoryItem],
-    surrogates: Mapping[str, str],
-    partition: EntityPartition | None,
-    generator: Generator,
-    rng: np.random.Generator,
-) -> dict[str, float]:
-    """Let the model read memories as they were shared: choose from the group, or say what was masked."""
-    right = of = 0
-    for slot in slots:
-        note = f"{shared[slot.item.id].question} {shared[slot.item.id].answer}"
-        if partition is not None and slot.place is not None:
-            members = partition.groups[slot.place[0]].members
-            listed = [members[at] for at in rng.permutation(len(members)).tolist()]
-            shown = surrogates[slot.name]
-            asked = f"Names: {'; '.join(listed)}\nThe name {shown} may be false. Which name is the true one?"
-            grammar = Grammar("root ::= " + " | ".join(json.dumps(name, ensure_ascii=False) for name in listed))
-        elif (mask := placeholder(slot.kind)) in note:
-            asked, grammar = f"Which name belongs in the place of {mask}?", Grammar(r"root ::= [^\n]+")
-        else:
-            continue
-        prompt = Prompt(_ASK, f"Note: {note}\n{asked}", _EXAMPLES)
-        guess = generator.complete(prompt, grammar=grammar, max_tokens=32)[0].text
-        right += bool(accuracy(normal_name(guess), [slot.name]))
-        of += 1
-    return {"model right": right, "model asked": of}
-
-
 def restored_table(rows: Sequence[Row]) -> DataFrame:
     """One line for each dataset and mechanism, in per cent."""
     shares = {
@@ -405,7 +347,6 @@ def restored_table(rows: Sequence[Row]) -> DataFrame:
         "still readable": ("readable", "replaced"),
         "best possible": ("best possible", "guesses"),
         **{f"{count} draws": (f"uploads {count}", "guesses") for count in UPLOADS},
-        "model": ("model right", "model asked"),
     }
     lines = []
     for row in rows:

@@ -1,22 +1,16 @@
-"""How many of a question's passages does each retriever find in one large pool, and how does that grow?
+"""How many of a question's passages does each retriever find in one large pool?
 
 ``pool`` ranks HippoRAG's: 1,890 passages, 100 questions of MuSiQue, GPT-3.5's tuples. Rerankers are fitted in five
 folds; each question is ranked by what was fitted on the other four. Times leave out encoding the question. ``sets``
 pools all paragraphs of a set's dev questions, with the tuples of the rules over the parse, for HKVM-RAG's key spaces.
-``growth`` builds a device's answer paths over the pooled paragraphs of the three sets, and beyond these over copies: in
-the n-th one the letters of capitalised words are moved n places on in the alphabet, so that names are new and words
-such as "film" or "1987" get more passages. Each size is measured in a process of its own, in this thread's own time.
 Vectors and tuples are kept under the project's home.
 """
 
 from __future__ import annotations
 
-import gc
-import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -42,19 +36,15 @@ from fedrag_flwr.retrieval import (
     fit_controller,
     normalised,
     out_of_fold,
-    ranked,
     searchable_text,
 )
-from fedrag_flwr.retrieval.evidence_sources import PathKeys
 from fedrag_flwr.sources.benchmark import read_multihop
-from fedrag_flwr.text.lexicon import MONTHS
 from simulations.bench.frame import Bench
-from simulations.bench.measure import memory_mb
 from simulations.bench.plan import named
 from simulations.bench.tables import Order, gained, ids, recalls
 from simulations.corpora.candidates import PAIRWISE, PATHS, RARE, by_key_spaces, key_spaces
 from simulations.corpora.retrieval_pool import Pool, by_blocks, hipporag_pool, own_tuples, question_vectors, token_table
-from simulations.corpora.sentences import DATASETS, encoded, pooled_documents, rows_of
+from simulations.corpora.sentences import DATASETS, encoded, pooled_documents
 
 SEED, DEEPEST = 7, 10
 LATE, WALK = "late interaction over 100 dense", "walk over vertices and passages"
@@ -63,28 +53,20 @@ RERANKERS: Mapping[str, tuple[str, ...]] = {
     "reranker: first stages": ("dense", "BM25", LATE),
     "reranker: first stages, answer paths": ("dense", "BM25", LATE, f"{PATHS}{RARE}"),
 }
-SIZES = "2048,8192,32768,131072"
-QUESTIONS = 34  # of each set, on which growth is timed
-_CAPITALISED = re.compile(r"\b[A-Z][A-Za-z]*\b")
 
 
 def run(
     bench: Bench,
-    parts: Annotated[str, typer.Option(help="Of pool, sets, growth; separated by commas.")] = "pool,sets,growth",
+    parts: Annotated[str, typer.Option(help="pool, sets: separated by commas.")] = "pool,sets",
     own: Annotated[bool, typer.Option(help="Walk over the tuples of the rules, too.")] = False,
-    sizes: Annotated[str, typer.Option(help="Passages of the growing corpus.")] = SIZES,
 ) -> None:
-    """Rank pools by every retriever, and build answer paths over more and more passages."""
-    chosen = named(parts, ("pool", "sets", "growth"))
+    """Rank pools by every retriever."""
+    chosen = named(parts, ("pool", "sets"), "part")
     if "pool" in chosen:
         pool = hipporag_pool(bench.data())
         _rank_pool(bench, pool.first(2) if bench.quick else pool, own)
     if "sets" in chosen:
         _rank_sets(bench)
-    if "growth" in chosen:
-        kept, counts = bench.rows("growth"), [int(size) for size in bench.sized(sizes, "64").split(",")]
-        rows = [kept.row(f"{size}", bench.apart, grown, bench.data(), size) for size in counts]
-        bench.table("growth", DataFrame(rows).round(1))
 
 
 def _rank_pool(bench: Bench, pool: Pool, own: bool) -> None:
@@ -169,7 +151,8 @@ def _reranked(pool: Pool, made: Mapping[str, Retriever], sources: tuple[str, ...
 
 def _rank_sets(bench: Bench) -> None:
     """HKVM-RAG's key spaces over the pooled dev paragraphs of each set."""
-    tuples = dict(tuples_of_pool(bench.data()))
+    documents = pooled_documents(bench.data())
+    tuples = dict(by_blocks([Passage(one.id, one.id, one.title, one.text, ()) for one in documents]))
     means, gains = [], []
     for dataset, file in DATASETS.items():
         pool = read_multihop(bench.data() / f"{file}.jsonl.gz", "dev")
@@ -207,69 +190,3 @@ def rank_by_spaces(
         name: recalls([ids(one.rank(q.text, 20)) for q in questions], supporting, (5, 10, 20), answering)
         for name, one in made.items()
     }
-
-
-def grown(data: Path, size: int) -> dict[str, float]:
-    """Build answer paths over so many passages, and ask them."""
-    pool = tuples_of_pool(data)
-    questions = [
-        fields["question"].strip()
-        for file in DATASETS.values()
-        for fields in rows_of(data / f"{file}.jsonl.gz", "dev", QUESTIONS)
-    ]
-    gc.collect()
-    before = memory_mb()
-    held = dict(corpus(pool, size))
-    start = time.thread_time()
-    keys = PathKeys.of(list(held), held)
-    build = time.thread_time() - start
-    gc.collect()
-    mb, times, names = memory_mb() - before, [], list(held)
-    for text in questions:
-        start = time.thread_time()
-        ranked(names, keys.paths.scores(keys.seeds.seeds(text)), 10, above=0.0)
-        times.append(1_000 * (time.thread_time() - start))
-    return {
-        "passages": size,
-        "tuples": sum(map(len, held.values())),
-        "vertices": len(keys.paths.table.vertices),
-        "hyperedges": len(keys.paths.edges.names),
-        "build s": build,
-        "MB": mb,
-        "ms, median": float(np.median(times)),
-        "ms, p95": float(np.percentile(times, 95)),
-    }
-
-
-def tuples_of_pool(data: Path) -> list[tuple[str, list[EvidenceTuple]]]:
-    """Every passage of the three sets' pooled rows, with its tuples."""
-    documents = pooled_documents(data)
-    return by_blocks([Passage(one.id, one.id, one.title, one.text, ()) for one in documents])
-
-
-def corpus(pool: Sequence[tuple[str, list[EvidenceTuple]]], size: int) -> Iterator[tuple[str, list[EvidenceTuple]]]:
-    """The first passages of the pool and of its copies, whose names are other ones."""
-    for number in range(size):
-        copy, place = divmod(number, len(pool))
-        name, tuples = pool[place]
-        passage = f"{name}-{copy}" if copy else name
-        yield (
-            passage,
-            [
-                replace(one, head=other_names(one.head, copy), tail=other_names(one.tail, copy), passage_id=passage)
-                for one in tuples
-            ],
-        )
-
-
-def other_names(text: str, places: int) -> str:
-    """A text with the letters of its capitalised words moved on in the alphabet; months stay."""
-
-    def moved(found: re.Match[str]) -> str:
-        if found[0].lower() in MONTHS:
-            return found[0]
-        return "".join(
-            chr((ord(char) - (first := 65 if char.isupper() else 97) + places) % 26 + first) for char in found[0]
-        )
-
-    return _CAPITALISED.sub(moved, text) if places else text

@@ -41,9 +41,9 @@ from fedrag_flwr.records import (
     SumParts,
     SumTerm,
 )
-from simulations.fixtures.forged_ciphertexts import FORGERIES
 from strategies.private_sums import PrivateSums
 from strategies.transport import Transport
+from tests.privacy.forged_ciphertexts import FORGERIES
 from tests.spoiling import spoilt
 from tests.strategies.federation import Federation, shared_federation, small_models
 

@@ -35,7 +35,7 @@ from fedrag_flwr.privacy.ckks.parameters import (
 from fedrag_flwr.privacy.ckks.sums import STEP
 from fedrag_flwr.privacy.ckks.worker import Scheme
 from fedrag_flwr.settings import Settings
-from simulations.fixtures.forged_ciphertexts import FORGERIES, attack, targets
+from tests.privacy.forged_ciphertexts import FORGERIES, attack, targets
 
 DIMENSION = 48
 LITTLE = 2**28  # of a worker's memory: twice what one needs

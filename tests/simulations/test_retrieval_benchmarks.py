@@ -1,4 +1,4 @@
-"""The benchmarks of retrieval: what their measures count, growing corpora, and federated training of the reranker."""
+"""The benchmarks of retrieval: what their measures count, and federated training of the reranker."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,9 @@ import pytest
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.records import EvidenceTuple, Passage
 from fedrag_flwr.retrieval import RankedPassage, Ranking
-from fedrag_flwr.retrieval.evidence_sources import PathKeys
 from simulations.bench.tables import Order, recalls
 from simulations.benchmarks.controller import KEY, KEY_SPACES, Split, examples_of, federated, measures, pooled, variants
-from simulations.benchmarks.retrieval import corpus, other_names, rank_by_spaces
+from simulations.benchmarks.retrieval import rank_by_spaces
 from simulations.corpora.candidates import FIRST_STAGES, RARE, SECOND_HOP, SPACES, RankedQuestion
 
 NAMES = tuple(f"{place:02d}" for place in range(10))
@@ -48,29 +47,6 @@ def test_every_key_space_ranks_a_pool() -> None:
     found = rank_by_spaces([question], passages, tuples)
     assert {f"{name}{kind}" for name in SPACES for kind in ("", RARE)} < found.keys()
     assert found[KEY].iloc[0][["R@5", "support@5"]].to_list() == [100.0, 100.0]
-
-
-@pytest.mark.parametrize(
-    ("text", "places", "other"),
-    [
-        ("Ada Quent", 1, "Beb Rvfou"),
-        ("Zell", 2, "Bgnn"),
-        ("tower of Zell", 1, "tower of Afmm"),
-        ("24 May 1924", 3, "24 May 1924"),
-        ("Zoë", 1, "Zoë"),
-    ],
-)
-def test_names_move_on_in_the_alphabet_and_words_stay(text: str, places: int, other: str) -> None:
-    assert other_names(text, places) == other
-
-
-def test_copies_are_new_passages_with_their_own_tuples() -> None:
-    of_a = [EvidenceTuple("Ada Quent", "built", "tower", "a"), EvidenceTuple("Ada Quent", "was born in", "1881", "a")]
-    grown = dict(corpus([("a", of_a), ("b", []), ("c", [EvidenceTuple("tower", "stands in", "Zell", "c")])], 8))
-    assert list(grown) == ["a", "b", "c", "a-1", "b-1", "c-1", "a-2", "b-2"]
-    assert all(one.passage_id == name for name, own in grown.items() for one in own)
-    keys = PathKeys.of(list(grown), grown)
-    assert set(keys.paths.edges.names) == {"ada quent", "beb rvfou", "cfc swgpv", "tower", "1881"}
 
 
 def questions(seed: int, count: int) -> list[RankedQuestion]:
