@@ -117,7 +117,6 @@ def answered(name: str, system: str, engine: Engine, gold: GoldQuestion, bench: 
     told = row | {"question": gold.text, "gold": gold.answer, "answer": answer.text, "explanation": answer.explanation}
     with (bench.out / "said.jsonl").open("a", encoding="utf-8") as out_file:
         out_file.write(json.dumps(told, ensure_ascii=False) + "\n")
-    said, cost = " ".join(decision.said for decision in answer.decisions), answer.cost
     five, every, wanted = -1.0, -1, set(gold.documents)
     if wanted and engine.order is not None:
         ranked = [one.passage_id.rpartition("#")[0] for one in engine.order.rank(gold.text, EIGHT)]
@@ -126,12 +125,11 @@ def answered(name: str, system: str, engine: Engine, gold: GoldQuestion, bench: 
         **row,
         "kind": gold.kind if gold.answer else "unanswerable",
         "path": answer.path,
-        "way": next((way for way in ("memory", "quoted") if way in said), "read"),
         "confidence": round(answer.score, 4),
-        "seconds": round(cost.seconds, 3),
-        "calls": cost.llm_calls,
-        "tokens in": cost.tokens_in,
-        "tokens out": cost.tokens_out,
+        "seconds": round(answer.cost.seconds, 3),
+        "calls": answer.cost.llm_calls,
+        "tokens in": answer.cost.tokens_in,
+        "tokens out": answer.cost.tokens_out,
         "found five": five,
         "found all": every,
     }
@@ -143,7 +141,6 @@ def report(bench: Bench, found: Sequence[Row], systems: Sequence[str]) -> None:
     rows.to_csv(bench.out / "answers.csv", index=False)
     bench.table("answers", answer_table(rows))
     bench.table("kinds", kind_table(rows), "Right / wrong / declined by kind of question")
-    bench.table("ways", way_table(rows), "Right / wrong / declined by way of answering, the floor beside")
     bench.table("ranking", ranking_table(rows), "Gold documents that the ranking finds")
     bench.table("nearest", nearest_table(rows), "Cosine of questions to the nearest memory question")
     for system in systems:
@@ -196,16 +193,6 @@ def kind_table(rows: DataFrame) -> DataFrame:
         for (system,), of in groups(own, "system"):
             line[system] = _counts(of)
         lines.append(line)
-    return DataFrame(lines)
-
-
-def way_table(rows: DataFrame) -> DataFrame:
-    """How often each way of answering is right, and how often the floor is on the same questions."""
-    floor, lines = rows[rows["system"] == FLOOR], []
-    for (name, system, way), own in groups(rows[rows["system"] != FLOOR], "set", "system", "way"):
-        beside = floor[(floor["set"] == name) & floor["id"].isin(own["id"])]
-        line = {"set": name, "system": system, "way": way, "n": len(own)}
-        lines.append(line | {"its own": _counts(own), FLOOR: _counts(beside)})
     return DataFrame(lines)
 
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 from pandas import DataFrame
 
@@ -22,20 +21,15 @@ from fedrag_flwr.knowledge_graph.routing import SummaryIndex
 from simulations.bench.frame import Bench
 from simulations.bench.measure import seconds_of
 
+EDGES, SUMMARIES = 1_000_000, 1_000_000
 DIMENSION, CENTRES, DEVICES, QUESTIONS, SEED = 384, 20_000, 1_000, 500, 7
 Edges = dict[tuple[str, str], float]
 
 
-def run(
-    bench: Bench,
-    edges: Annotated[int, typer.Option(help="Edges drawn for the graph; 0: no cut.")] = 1_000_000,
-    summaries: Annotated[int, typer.Option(help="Summaries; 0: no search.")] = 1_000_000,
-) -> None:
+def run(bench: Bench) -> None:
     """Cut a planted graph, and route questions among made-up summaries."""
-    if edges:
-        bench.table("cut", DataFrame(cuts(bench.sized(edges, 4_000))))
-    if summaries:
-        bench.table("search", DataFrame([search(bench.sized(summaries, 500), bench.sized(QUESTIONS, 20))]))
+    bench.table("cut", DataFrame(cuts(bench.sized(EDGES, 4_000))))
+    bench.table("search", DataFrame([search(bench.sized(SUMMARIES, 500), bench.sized(QUESTIONS, 20))]))
 
 
 def planted(count: int, rng: np.random.Generator) -> Edges:

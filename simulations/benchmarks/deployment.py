@@ -29,7 +29,6 @@ from simulations.fixtures.demo_home import DemoHome
 
 def run(
     bench: Bench,
-    strategies: Annotated[str, typer.Option(help="Names separated by commas.")] = ",".join(STRATEGIES),
     questions: Annotated[int, typer.Option(help="Questions of each run.")] = 5,
     documents: Annotated[int, typer.Option(help="Of each device, out of the demo's 20.")] = 6,
 ) -> None:
@@ -39,7 +38,7 @@ def run(
     home.lay_out()
     data = home.folders
     asked, start = bench.sized(questions, 2), time.monotonic()
-    names = bench.sized(strategies, STRATEGIES[0]).split(",")
+    names = bench.sized(STRATEGIES, STRATEGIES[:1])
     with Deployment(root, node_configs(data), service=True) as deployment:
         seconds = time.monotonic() - start
         bench.tell(f"five devices over TLS after {seconds:.0f} s; logs: {deployment.processes.logs}")

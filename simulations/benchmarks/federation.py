@@ -3,8 +3,7 @@
 All systems answer the same questions over the same devices, in turn: first where each home holds what its questions
 need, then where documents are dealt at random. `--sets` names multi-hop files of the data folder, or `guides` and
 `demo`: documents of five departments, each question asked at home and elsewhere. `answers.csv` has a line of each
-question and system. The two settings may run side by side, as two commands with `--setting` and `--out`. With several
-numbers of devices, ``scaling.csv`` and charts say what grows with them.
+question and system. The two settings may run side by side, as two commands with `--setting` and `--out`.
 """
 
 from __future__ import annotations
@@ -19,8 +18,6 @@ from pandas import DataFrame, concat
 
 from fedrag_flwr.cli.console import out
 from fedrag_flwr.demo import QUESTIONS
-from fedrag_flwr.errors import SettingError
-from fedrag_flwr.evaluation.measures import size
 from simulations.bench.frame import Bench
 from simulations.bench.outcome import accuracy_of, answer_frame, difference_of, groups, prepared_frame, write_outcome
 from simulations.bench.plan import DEPARTMENTS, BenchPlan, Setting, named
@@ -42,7 +39,7 @@ TABLE = {
 SETS = "hotpotqa,2wikimultihopqa,musique"
 REFERENCES = {"local": "plain", "federated": "local-rag"}
 QUICK = {"setting": "federated", "sets": "hotpotqa", "systems": "local-rag,fedrag"}
-QUICK_QUESTIONS, QUICK_DEVICES = 2, "2"
+QUICK_QUESTIONS, QUICK_DEVICES = 2, 2
 
 
 def run(
@@ -50,7 +47,7 @@ def run(
     systems: Annotated[str, typer.Option(help="Names separated by commas; `list` names all. Else the table's.")] = "",
     sets: Annotated[str, typer.Option(help="Files of the data folder without their ending, or paths.")] = "",
     setting: Annotated[str, typer.Option(help="local or federated; both without it.")] = "",
-    devices: Annotated[str, typer.Option(help="Number of devices; several, separated by commas, show growth.")] = "5",
+    devices: Annotated[int, typer.Option(help="Number of devices.")] = 5,
     questions: Annotated[int, typer.Option(help="Questions of each set.")] = 40,
     seed: Annotated[int, typer.Option(help="Fixes the dealing of documents.")] = 7,
     after: Annotated[int, typer.Option(help="Rows of each multi-hop set that are passed over.")] = 0,
@@ -62,30 +59,17 @@ def run(
         return
     if bench.quick:
         setting, sets, systems = setting or QUICK["setting"], sets or QUICK["sets"], systems or QUICK["systems"]
-        questions, devices = min(questions, QUICK_QUESTIONS), QUICK_DEVICES if devices == "5" else devices
+        questions, devices = min(questions, QUICK_QUESTIONS), QUICK_DEVICES if devices == 5 else devices
     settings = named(setting or ",".join(TABLE), get_args(Setting), "setting")
     chosen = {one: named(systems, SYSTEMS) if systems else TABLE[one] for one in settings}
-    if not all(one.strip().isdecimal() for one in devices.split(",")):
-        raise SettingError(f"'{devices}' are no numbers", where="--devices", fix="separate numbers by commas")
     fixed = {"questions": questions, "seed": seed, "changes": bench.changes, "after": after, "split": split}
     plans = [
-        BenchPlan(file_of(bench, name.strip()), names, cast("Setting", one), int(count), **fixed)  # type: ignore[arg-type]
+        BenchPlan(file_of(bench, name.strip()), names, cast("Setting", one), devices, **fixed)  # type: ignore[arg-type]
         for one, names in chosen.items()
         for name in (sets or SETS).split(",")
-        for count in devices.split(",")
     ]
     for plan in plans:
         refuse_clashes(plan.systems, plan.base(), plan.changes)
-    answers, prepared = run_plans(bench, plans)
-    if "," in devices:
-        points = points_of(answers, prepared)
-        bench.table("scaling", points, "By devices; what has no other unit is the mean of a question")
-        for name, column, told in (("right", "ACC", "ACC, per cent"), ("messages", "messages", "messages a question")):
-            bench.chart(name, points.pivot(index="devices", columns="system", values=column), "devices", told)
-
-
-def run_plans(bench: Bench, plans: list[BenchPlan]) -> tuple[DataFrame, DataFrame]:
-    """Run plans, each in a folder of its own; print the tables, and give all answers and preparations."""
     answers, prepared = [], []
     for plan in plans:
         start = time.monotonic()
@@ -94,15 +78,14 @@ def run_plans(bench: Bench, plans: list[BenchPlan]) -> tuple[DataFrame, DataFram
         write_outcome(plan, fixture, rows, folder, time.monotonic() - start)
         answers.append(answer_frame(plan, fixture, rows))
         prepared.append(prepared_frame(plan, fixture, rows))
-    every, before = concat(answers, ignore_index=True), concat(prepared, ignore_index=True)
+    every = concat(answers, ignore_index=True)
     every.to_csv(bench.out / "answers.csv", index=False)
     bench.table("accuracy", accuracy_table(every), "ACC in per cent (mean over devices), and mean seconds")
     bench.table("over_all", over_all_table(every), "Over all sets; the difference is paired")
     bench.table("documents", documents_table(every), "By where a question's documents lie: right / wrong / declined")
     bench.table("paths", path_table(every), "By who answered: questions / right in per cent / mean seconds")
     bench.table("costs", cost_table(every), "Means of a question")
-    bench.table("prepared", before, "Before the first question, all devices together")
-    return every, before
+    bench.table("prepared", concat(prepared, ignore_index=True), "Before the first question, all devices together")
 
 
 def spread(answers: DataFrame, *keys: str, cells: Callable[[str, DataFrame], dict[str, object]]) -> DataFrame:
@@ -160,32 +143,6 @@ def cost_table(answers: DataFrame) -> DataFrame:
     """Mean costs of a question."""
     columns = ["seconds", "calls", "tokens in", "tokens out", "messages", "bytes", "server s"]
     return answers.groupby(["setting", "system"], sort=False)[columns].mean().round(2).reset_index()
-
-
-def points_of(answers: DataFrame, prepared: DataFrame) -> DataFrame:
-    """A line for each system and number of devices."""
-    points = []
-    for (system, count), own in groups(answers, "system", "devices"):
-        right = accuracy_of(own.assign(home=""))  # each question counts once, however few its device has
-        shared = prepared[(prepared["system"] == system) & (prepared["devices"] == int(count))]
-        if shared.empty:  # an oracle prepares nothing
-            continue
-        points.append(
-            {
-                "system": system,
-                "devices": int(count),
-                "questions": len(own),
-                "ACC": round(right.value, 1),
-                "ACC 95 %": f"{right.low:.0f} to {right.high:.0f}",
-                "seconds": round(own["seconds"].mean(), 2),
-                "messages": round(own["messages"].mean(), 1),
-                "sent": size(own["bytes"].mean()),
-                "server ms": round(1000 * own["server s"].mean(), 1),
-                **{f"{way} before": size(shared[f"bytes {way}"].sum()) for way in ("up", "down")},
-                "server s before": shared["server s"].sum(),
-            }
-        )
-    return DataFrame(points).sort_values(["system", "devices"], kind="stable")
 
 
 def file_of(bench: Bench, name: str) -> Path:

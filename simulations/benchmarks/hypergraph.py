@@ -35,6 +35,7 @@ from simulations.bench.measure import memory_mb
 from simulations.corpora.sentences import DATASETS, encoded, pooled_documents, sentence_units, sentences_of
 
 SEED = 7
+DENSE = 4_000  # sentences from which the dense method learns, too
 EARLY = (10, 20, 50)  # steps after which the decrease is told
 Floats = NDArray[np.float64]
 
@@ -42,7 +43,6 @@ Floats = NDArray[np.float64]
 def run(
     bench: Bench,
     sizes: Annotated[str, typer.Option(help="Sentences, separated by commas.")] = "1000,4000,16000,64000",
-    dense: Annotated[int, typer.Option(help="The size at which the dense method learns, too; 0: none.")] = 4000,
     questions: Annotated[int, typer.Option(help="Dev rows of each set for the loss curves.")] = 100,
 ) -> None:
     """Learn from more and more sentences, and record the loss at each step."""
@@ -56,7 +56,7 @@ def run(
     for name in ("cpu_seconds", "peak_mb"):
         growth[f"{name} growth / N"] = (growth[name].pct_change() + 1) / (growth["sentences"].pct_change() + 1)
     bench.table("growth", growth.round(4))
-    if (many := bench.sized(dense, counts[0])) in rows:
+    if (many := bench.sized(DENSE, counts[0])) in rows:
         other = kept.row(f"dense {many}", bench.apart, measure_dense, vectors[:many])
         bench.table("dense", DataFrame([rows[many], other]).round(4), f"At {many} sentences")
     learnt = {}

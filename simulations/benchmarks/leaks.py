@@ -1,10 +1,10 @@
-"""What do members and summaries reveal: whether a device holds a document, names that were masked, and its wording?
+"""What do members see of a device: whether it holds a document, and names that were masked?
 
 Each of the demo's devices holds every second of its documents; the others on the same subject are held by nobody. A
 member of `fedrag` has the text of one of them and sees all that it may see of the device: its shared memories, the
 downloaded summaries in a byte a value, and the evidence that comes back for the vector of each sentence of the text. It
 compares vectors and words. Then: which names of persons can be read in what leaves, in clear or as the likeliest name
-behind a surrogate; and how much of the documents' wording stands in the summaries. Rows hold numbers, never a text.
+behind a surrogate. Rows hold numbers, never a text.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
 
 import numpy as np
 import pandas as pd
-import typer
 from numpy.typing import NDArray
 from pandas import DataFrame
 
@@ -28,9 +26,7 @@ from fedrag_flwr.demo import PARTITION, PARTITION_STRONG
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.bootstrap import Interval, mean_interval
 from fedrag_flwr.exchange.routing import restored, rounded
-from fedrag_flwr.knowledge_graph.summaries import ExtractiveSummarizer, copied_share, longest_copy, subgraph_of
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.memory.store.graph_store import GraphStore
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.nodes import store_root
 from fedrag_flwr.privacy import RandomisedResponse, SurrogateMemo, load_partition
@@ -44,18 +40,14 @@ from simulations.bench.kept_rows import Row
 from simulations.bench.tables import with_interval
 from simulations.fixtures.demo_home import NAMES, DemoHome, titled_sentences
 
-MASKED: dict[str, Plain] = {"privacy.export": "type-masking"}
 STRONG: dict[str, Plain] = {"privacy.export": "ldp", "privacy.partition": "demo-strong", "privacy.group-size": 26}
 MODES: dict[str, dict[str, Plain]] = {
     "none": {"privacy.export": "none"},
-    "type-masking": MASKED,
+    "type-masking": {"privacy.export": "type-masking"},
     "ldp 1": {"privacy.export": "ldp"},
     "ldp strong": STRONG,
     "ldp strong, vectors": {**STRONG, "graph.share": "vector"},
-    "type-masking, erased": {**MASKED, "graph.detail": "erased"},
 }
-ERASED = "type-masking, erased"  # of which the wording alone is measured, unless it is named
-COMMUNITIES = 50  # of each device whose summaries are read
 CHANNELS = ("memories", "summaries", "evidence")
 _WORD = re.compile(r"\w+")
 _RUN = 3  # words that stand together
@@ -64,22 +56,15 @@ _RESAMPLES = 2000  # of the documents behind an interval
 _PERSON = "PERSON"
 
 
-def run(
-    bench: Bench,
-    modes: Annotated[str, typer.Option(help="Names separated by semicolons; all without it.")] = "",
-) -> None:
+def run(bench: Bench) -> None:
     """Release everything under each mode, and attack it."""
-    chosen = (modes or bench.sized(";".join(mode for mode in MODES if mode != ERASED), "type-masking")).split(";")
     models = load_models(bench.settings.models, fedrag_home())
     home = LeakFixture(bench.out / "devices", bench.sized(NAMES, ("people",)), bench.sized(None, 2), step=2)
     home.prepare(models)
     kept = bench.rows("rows", models.generator_id)
-    rows = [kept.row(mode, measure, home, models, mode) for mode in chosen]
+    rows = [kept.row(mode, measure, home, models, mode) for mode in bench.sized(tuple(MODES), ("type-masking",))]
     for name, frame in tables(rows).items():
         bench.table(name, frame)
-    shown = [mode for mode in dict.fromkeys((*chosen, ERASED)) if MODES[mode].get("graph.share") != "vector"]
-    told = [kept.row(f"wording {mode}", wording, home, models, mode) for mode in shown]
-    bench.table("wording", pd.DataFrame(told).round(1), "What summaries copy.")
 
 
 def member_scores(text: Text, seen: Seen, encoder: Encoder) -> dict[str, float]:
@@ -118,8 +103,7 @@ def membership(scored: Sequence[Sequence[tuple[bool, float]]]) -> dict[str, floa
     """Area under the curve over pairs of one device's documents, one held and one not, with its bootstrap interval.
 
     Both are drawn anew within each device. Where all pairs are won, or none, each draw says the same, so the interval
-    also holds that over the held documents alone, which is a score interval there. And the share of held documents
-    that score higher than all others of their device: nobody else is accused.
+    also holds that over the held documents alone, which is a score interval there.
     """
     won, drawn, rng = [], np.zeros(_RESAMPLES), np.random.default_rng(0)
     for device in scored:  # 1 where the held document scores higher, a half where they are level
@@ -130,9 +114,7 @@ def membership(scored: Sequence[Sequence[tuple[bool, float]]]) -> dict[str, floa
         rows, columns = (rng.integers(size, size=(_RESAMPLES, size)) for size in pairs.shape)
         drawn += pairs[rows[:, :, None], columns[:, None, :]].mean(axis=2).sum(axis=1)
     low, high = np.quantile(drawn / sum(map(len, won)), (0.025, 0.975))
-    above = np.concatenate([pairs.min(axis=1) == 1.0 for pairs in won])
-    bounds = {"low": min(float(low), alone.low), "high": max(float(high), alone.high)}
-    return {"auc": alone.value, **bounds, "above all": float(above.mean())}
+    return {"auc": alone.value, "low": min(float(low), alone.low), "high": max(float(high), alone.high)}
 
 
 def restoration(device: EdgeDevice, seen: Seen) -> dict[str, float]:
@@ -180,43 +162,15 @@ def measure(home: LeakFixture, models: Models, mode: str) -> Row:
     return {"mode": mode, **totals, **{f"{one}: {what}": told[one][what] for one in told for what in told[one]}}
 
 
-def wording(home: LeakFixture, models: Models, mode: str) -> Row:
-    """How much of its community's sentences a summary shares, mean over the summaries of all devices."""
-    figures: list[dict[str, float]] = []
-    with home.opened(MODES[mode], models) as devices:
-        for device in devices:
-            store, graph = device.store, device.graph.knowledge()
-            titles = {passage.id: passage.title for passage in store.passages()}
-            texts = {one.id: one.text for one in store.sentences()}
-            known = GraphStore(store.database, models.encoder.dimension).communities()
-            for name in sorted(known)[:COMMUNITIES]:
-                told = subgraph_of(graph, known[name].members, titles, texts)
-                summary = ExtractiveSummarizer(device.settings.graph.detail).summarize(told)
-                device.graph.hide.prepare({name: summary})
-                for shown in device.export.release_summaries({name: summary}).items:
-                    figures.append(
-                        {
-                            "5-grams copied %": 100 * copied_share(shown.text, told.sources),
-                            "longest run": longest_copy(shown.text, told.sources),
-                            "with a number %": 100.0 * any(char.isdigit() for char in shown.text),
-                        }
-                    )
-    return {"mode": mode, "summaries": len(figures), **dict(pd.DataFrame(figures).mean())}
-
-
 def tables(rows: Sequence[Row]) -> dict[str, DataFrame]:
-    """Membership by attack, per cent of held documents found without another accused, and names that can be read.
-
-    Each device has so few documents that a false positive rate of 1 % means none.
-    """
+    """Membership by attack, and names that can be read."""
     attacks = [key.removesuffix(": auc") for key in rows[0] if key.endswith(": auc")]
-    areas, found, names = [], [], []
+    areas, names = [], []
     for row in rows:
         mode = {"mode": row["mode"]}
         intervals = {a: Interval(*(row[f"{a}: {what}"] for what in ("auc", "low", "high"))) for a in attacks}
         told = {attack: with_interval(one, digits=2) for attack, one in intervals.items()}
         areas.append({**mode, "memories": row["shared"], **told})
-        found.append(mode | {a: round(100 * row[f"{a}: above all"]) for a in attacks})
         shares = {what: round(100 * row[what] / max(1, row["names"]), 1) for what in (*CHANNELS, "anywhere")}
         line = {**mode, "names": row["names"], **shares, "in the partition": row["covered"]}
         if row["covered"]:
@@ -224,7 +178,7 @@ def tables(rows: Sequence[Row]) -> dict[str, DataFrame]:
             line["surrogate is the name"] = round(100 * row["kept"] / row["covered"], 1)
             line["best possible"] = round(100 * keep_probability(size, 1.0), 1)
         names.append(line)
-    return {"membership": pd.DataFrame(areas), "recall": pd.DataFrame(found), "names": pd.DataFrame(names)}
+    return {"membership": pd.DataFrame(areas), "names": pd.DataFrame(names)}
 
 
 Vectors = NDArray[np.float32]

@@ -11,7 +11,7 @@ import resource
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
@@ -49,6 +49,7 @@ LESS_QUESTIONS = 2_000
 STEP = 500  # questions between the points of a curve
 FAULTS = ((0.0, 0.0), (0.1, 0.0), (0.3, 0.0), (0.5, 0.0), (0.0, 0.1), (0.0, 0.3))  # shares of dead peers and of liars
 STORES = ((1.0, "S"), (0.7, "S"), (0.5, "S"), (0.7, "T"), (0.5, "T"))  # share of all rows (S) or subjects (T)
+MADE_UP_SIZES = (100, 1_000, 10_000, 100_000)
 TOPICS, DOCUMENTS, FEW, EACH = 64, 200, 5, 3  # of the made-up knowledge
 Knowledge = Literal["few", "shared", "hidden"]
 Row = dict[str, Any]
@@ -57,7 +58,6 @@ Row = dict[str, Any]
 def run(
     bench: Bench,
     tables: Annotated[str, typer.Option(help="Of walks, varied, faults, stores, scale; all without it.")] = "",
-    most: Annotated[int, typer.Option(help="Peers of the largest made-up network.")] = 100_000,
 ) -> None:
     """Let questions walk, and count whom they query; print a table of each kind."""
     every: dict[str, Callable[[Bench], None]] = {
@@ -65,7 +65,7 @@ def run(
         "varied": varied,
         "faults": faults,
         "stores": stores,
-        "scale": partial(scale, most=bench.sized(most, 100)),
+        "scale": scale,
     }
     for name in named(tables or ",".join(every), tuple(every), "table"):
         every[name](bench)
@@ -205,7 +205,7 @@ def central(mmlu: MmluPeers, kept: NDArray[np.bool_]) -> Row:
 # --- growth ---------------------------------------------------------------------------------------
 
 
-def scale(bench: Bench, most: int) -> None:
+def scale(bench: Bench) -> None:
     """From 100 peers on, and the exponents of growth.
 
     *few*: each of 64 topics is known to five peers. *shared*: each peer knows three. *hidden*: as shared, but five of
@@ -214,7 +214,7 @@ def scale(bench: Bench, most: int) -> None:
     kept, rows = bench.rows("scale"), []
     for knowledge in get_args(Knowledge):
         for kind, epsilon in (("sketch", EPSILON), ("sketch", math.inf), ("topic", EPSILON), ("flooding", EPSILON)):
-            for peers in (size for size in (100, 1_000, 10_000, 100_000) if size <= most):
+            for peers in bench.sized(MADE_UP_SIZES, MADE_UP_SIZES[:1]):
                 asked = bench.sized(asked_of(kind, peers), 20)
                 key = f"{knowledge} {kind} epsilon={epsilon:g} peers={peers}"
                 found = kept.row(key, grown, kind, peers, knowledge, epsilon, asked)

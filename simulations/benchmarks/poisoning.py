@@ -15,11 +15,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 from unittest import mock
 
 import numpy as np
-import typer
 from flwr.app import Message, RecordDict
 from pandas import DataFrame
 
@@ -49,11 +48,11 @@ from fedrag_flwr.text.base import QuestionAnalysis
 from server_app.run import questions_of
 from simulations.bench.frame import Bench
 from simulations.bench.kept_rows import Row
-from simulations.bench.plan import named
 from simulations.fixtures.demo_home import DemoHome, titled_sentences
 from simulations.fixtures.simulated import simulated
 from strategies import FedRag, ServerTools
 
+QUESTIONS = 24
 OUTCOMES = ("right", "liar's", "other", "declined")
 ALL: frozenset[Channel] = frozenset(("memories", "summaries", "evidence"))
 _UNLIMITED = FusionRules(quota=1_000)  # more than a question has memories
@@ -79,19 +78,14 @@ CASES: Mapping[str, Case] = {
 }
 
 
-def run(
-    bench: Bench,
-    limit: Annotated[int, typer.Option(help="Questions; 0 for all.")] = 24,
-    cases: Annotated[str, typer.Option(help="Names separated by commas; all without it.")] = "",
-) -> None:
+def run(bench: Bench) -> None:
     """Run each case over the whole federation, and count whose answers its questions get."""
     home = DemoHome(bench.out / "devices", most=bench.sized(None, 1))
     if not home.folders.is_dir():
         home.lay_out()
         (home.folders / LIAR).mkdir()  # with one short document, as a device without any takes no part
         (home.folders / LIAR / "notes.md").write_text("# Notes\n\nThese are notes about nothing.\n", "utf-8")
-    chosen = named(cases or bench.sized(",".join(CASES), "shipped"), tuple(CASES), "case")
-    count = bench.sized(limit, 2)
+    count = bench.sized(QUESTIONS, 2)
     gold = questions_of(Settings.from_config({"data.split": "train", "data.limit": count}))
     models = load_models(bench.settings.models, fedrag_home())
     rng = np.random.default_rng(bench.settings.seed)
@@ -99,6 +93,7 @@ def run(
     if not (home.stores / "shared-memory").is_dir():
         ask(home, home.stores, bench.changes, CASES["no attack"], {})
     kept = bench.rows("rows", models.generator_id)
+    chosen = bench.sized(tuple(CASES), ("shipped",))
     rows = [kept.row(f"{name} {count}", measure, home, bench.changes, name, lies) for name in chosen]
     bench.table("cases", table(rows), "Per cent of questions with an answer, then counts.")
 

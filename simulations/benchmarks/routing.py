@@ -54,7 +54,6 @@ def run(
     ] = ("local-rag,local-graph,summary-routing"),
     home: Annotated[int, typer.Option(help="Questions of its own domain for each device.")] = 52,
     foreign: Annotated[int, typer.Option(help="Questions of each other domain.")] = 16,
-    answers_at: Annotated[str, typer.Option(help="home or server.")] = "home",
 ) -> None:
     """Build graphs, route questions, and ask them."""
     made = DomainDevices(domains, bench.sized(documents, 1), bench.data(), bench.changes)
@@ -70,7 +69,7 @@ def run(
     if "answers" in wanted:
         asked = made.domains.dealt("dev", bench.sized(home, 1), bench.sized(foreign, 0), seed=7)
         chosen = bench.sized(systems, "summary-routing").split(",")
-        found = [row for name in chosen for row in answers(bench, made, name, asked, answers_at)]
+        found = [row for name in chosen for row in answers(bench, made, name, asked)]
         bench.table("answers", summed(DataFrame(found)).round(2))
 
 
@@ -126,12 +125,10 @@ def retrieval(made: DomainDevices) -> DataFrame:
 # --- answers --------------------------------------------------------------------------------------
 
 
-def answers(
-    bench: Bench, made: DomainDevices, system: str, asked: Mapping[str, Sequence[DomainQuestion]], where: str
-) -> list[Row]:
+def answers(bench: Bench, made: DomainDevices, system: str, asked: Mapping[str, Sequence[DomainQuestion]]) -> list[Row]:
     """The answers of a system; those given before are read back. Seconds by phase (fig. 3b) are of those asked now."""
     strategy_name, changes = VARIANTS.get(system, (system, {}))
-    settings = made.settings({"strategy": strategy_name, "routing.answers-at": where, **changes})
+    settings = made.settings({"strategy": strategy_name, **changes})
     used = (made.models.generator_id, made.name, str(made.most), str(settings.flat()))
     kept = bench.rows(f"answers-{system}", *used)
     golds = {as_asked(one, home).id: (one, home) for home, questions in asked.items() for one in questions}

@@ -72,6 +72,7 @@ PARTS = ("search", "answers")
 ARCHIVES = ("synthea_112", "synthea_922_obs")
 MEDQUAD, SEED = "medquad", 7
 MEDQUAD_WORDS = 300
+RECORDS = 8  # of the questions of Synthea as text, of each kind: asked of database and graph, too
 DEVICES = {"text": ("missions", "launchers"), "sql": ("observatories", "people"), "graph": ("worlds",)}
 ROUNDS = ("hybrid-fusion", "hybrid-fusion", "local-rag")
 
@@ -82,8 +83,6 @@ def run(
     bench: Bench,
     parts: Annotated[str, typer.Option(help="search, answers: separated by commas.")] = ",".join(PARTS),
     each: Annotated[int, typer.Option(help="Of each kind, wording and split, asked of Synthea as text.")] = 50,
-    records: Annotated[int, typer.Option(help="So many of these are asked of database and graph, too.")] = 8,
-    archives: Annotated[str, typer.Option(help="Of Synthea.")] = ",".join(ARCHIVES),
     questions: Annotated[int, typer.Option(help="Questions that the three devices are asked.")] = 24,
 ) -> None:
     """Search all sources, then let a federation of them answer."""
@@ -91,8 +90,8 @@ def run(
     if "search" in wanted:
         searcher = Searcher.of(bench)
         found = {MEDQUAD: searcher.medquad()}
-        for archive in named(bench.sized(archives, ARCHIVES[0]), ARCHIVES, "archive"):
-            found[archive] = searcher.synthea(archive, bench.sized(each, 1), bench.sized(records, 1))
+        for archive in bench.sized(ARCHIVES, ARCHIVES[:1]):
+            found[archive] = searcher.synthea(archive, bench.sized(each, 1), bench.sized(RECORDS, 1))
         tabulate(bench, found)
     if "answers" in wanted:
         bench.table("answers", answers(bench, bench.sized(questions, 1)), "A federation of text, database and graph.")

@@ -36,6 +36,7 @@ from simulations.bench.fitting import fit_logistic
 from simulations.bench.frame import Bench
 from simulations.bench.plan import named
 
+BESIDE = ("2wikimultihopqa", "musique")  # sets to look at only
 CLOSED = {"yes", "no"}
 BEST = (1, 3, 6)  # sentences
 FLOOR = 4  # passages
@@ -54,12 +55,11 @@ class Marked:
 def run(
     bench: Bench,
     sets: Annotated[str, typer.Option(help="Sets to fit on.")] = "demo,guides,hotpotqa",
-    beside: Annotated[str, typer.Option(help="Sets to look at only.")] = "2wikimultihopqa,musique",
     write: Annotated[bool, typer.Option(help="Put a model of all sets into the package.")] = False,
 ) -> None:
     """Fit on all sets and without each; print what the best sentences hold."""
     fitted = {name: marked_of(name, bench) for name in named(bench.sized(sets, "guides"), known_sets(), "set")}
-    others = bench.sized(named(beside, known_sets(), "set"), ())
+    others = bench.sized(BESIDE, ())
     scorer = fit(list(fitted.values()))
     lines = []
     for name, own in (fitted | {name: marked_of(name, bench) for name in others}).items():

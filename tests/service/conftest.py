@@ -10,8 +10,8 @@ from fedrag_flwr import wire
 from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import BuildReport, BuildRequest
 from fedrag_flwr.settings import Plain
-from simulations.fixtures.service_process import ServiceProcess
 from tests.service.running import SETTINGS, running
+from tests.service.service_process import ServiceProcess
 
 R = TypeVar("R")
 RUN = "1"

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fedrag_flwr.settings import Plain
-from simulations.fixtures.service_process import ServiceProcess, service_process
+from tests.service.service_process import ServiceProcess, service_process
 
 NAME = "bridges"
 CANARY = "Ottilie Brackenridge"  # stands in a document, and in questions

@@ -40,9 +40,9 @@ from fedrag_flwr.service.config import beside_file
 from fedrag_flwr.service.peers import HEAD_SECONDS, MOST_CONNECTIONS
 from fedrag_flwr.service.protocol import ASK, ASK_ALOUD, CONFIG, HEALTH, LOCK, MESSAGES, METRICS, MOST_JSON, frame
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
-from simulations.fixtures.service_process import ServiceProcess, serve_command
 from tests.service.conftest import RUN, RUN_CONFIG, exchange
 from tests.service.running import ANSWER, CANARY, NAME, PLANTED, QUESTION
+from tests.service.service_process import ServiceProcess, serve_command
 
 ASKED = AnswerRequest("memory", (Question("q1", QUESTION, NAME), Question("q2", "Who ate the moon?", NAME)))
 

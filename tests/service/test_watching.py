@@ -16,8 +16,8 @@ from fedrag_flwr.errors import ServiceBusyError, SourceError
 from fedrag_flwr.records import BuildReport
 from fedrag_flwr.service.protocol import DOCUMENTS, READING
 from fedrag_flwr.service.watching import Documents, put_document, watched
-from simulations.fixtures.service_process import ServiceProcess, service_process
 from tests.service.running import CANARY, SETTINGS, free_port
+from tests.service.service_process import ServiceProcess, service_process
 
 RULES = "The boat house opens at seven. The key of the boat house hangs at {who}'s desk.\n"
 QUESTION = "Where does the key of the boat house hang?"

@@ -36,7 +36,7 @@ from simulations.bench.systems import (
     order_of,
     refuse_clashes,
 )
-from simulations.benchmarks.federation import TABLE, accuracy_table, cost_table, over_all_table, path_table, points_of
+from simulations.benchmarks.federation import TABLE, accuracy_table, cost_table, over_all_table, path_table
 from strategies import STRATEGIES
 from tests.simulations.tiny_data import write_data
 
@@ -112,8 +112,6 @@ def test_tables_count_each_question_once(asked: tuple[BenchPlan, Fixture, Rows, 
     assert costs["server s"][MEMORIZER] == 0.0 < answers[answers["system"] == "memory-fusion"]["server s"].min()
     paths = path_table(answers).set_index("system")
     assert str(paths.loc["closed-book", "cognizer"]).startswith("4 / ")
-    points = points_of(answers, prepared_frame(plan, fixture, rows).assign(devices=2))
-    assert set(points["devices"]) == {2}
 
 
 def test_preparations_are_told_and_reading_is_charged_to_nobody(asked: tuple[BenchPlan, Fixture, Rows, Path]) -> None:
