@@ -18,7 +18,7 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation import GoldQuestion, accuracy, normalise_answer, read_gold
 from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.memory.store.schema import SCHEMA_VERSION
-from fedrag_flwr.records import Document, Progress, silent
+from fedrag_flwr.records import Document
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources import Benchmark, FolderSource, read_multihop
 from fedrag_flwr.sources.partition import Partition, partition_documents, write_documents
@@ -187,9 +187,7 @@ def known_sets() -> tuple[str, ...]:
     return *SETS, *(f"{name}{_MADE_UP}" for name in ("demo", "guides"))
 
 
-def open_set(
-    asked: AnswerSet, settings: Settings, progress: Progress = silent, *, memories: bool = True, first: bool = False
-) -> EdgeDevice:
+def open_set(asked: AnswerSet, settings: Settings, *, memories: bool = True, first: bool = False) -> EdgeDevice:
     """Open the device that holds all documents of a set, with its memories built or without them.
 
     Stores lie below ``<home>/answers``, one for each content and each way of building it. `first`: the model writes of
@@ -207,10 +205,10 @@ def open_set(
     device = EdgeDevice(EVERYTHING, root / "documents" / EVERYTHING, root / "store", settings, models)
     try:
         device.writes_later = True
-        device.build(memories=memories, progress=progress)
+        device.build(memories=memories)
         if memories:
             about = {one.documents[0] for one in whole.questions if len(one.documents) == 1}
-            device.write_memories(progress, first=about if first else ())
+            device.write_memories(first=about if first else ())
     except BaseException:
         device.close()
         raise

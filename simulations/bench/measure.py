@@ -15,8 +15,7 @@ def seconds_of(act: Callable[..., object], *given: Any) -> float:
     return time.perf_counter() - start
 
 
-def memory_mb(what: str = "VmRSS", process: int | str = "self") -> float:
-    """The memory of a process in MB (MiB), resident now, or the most so far ("VmHWM"); 0 where it is gone."""
-    path = Path(f"/proc/{process}/status")
-    lines = path.read_text(encoding="ascii", errors="replace").splitlines() if path.is_file() else []
-    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{what}:")), 0.0)
+def memory_mb(what: str = "VmRSS") -> float:
+    """The memory of this process in MB (MiB), resident now, or the most so far ("VmHWM")."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{what}:"))
