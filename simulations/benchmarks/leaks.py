@@ -3,8 +3,7 @@
 Each of the demo's devices holds every second of its documents; the others on the same subject are held by nobody. A
 member of `fedrag` has the text of one of them and sees all that it may see of the device: its shared memories, the
 downloaded summaries in a byte a value, and the evidence that comes back for the vector of each sentence of the text. It
-compares vectors and words. Then: which names of persons can be read in what leaves, in clear or as the likeliest name
-behind a surrogate. Rows hold numbers, never a text.
+compares vectors and words. Then: which names of persons can be read in what leaves. Rows hold numbers, never a text.
 """
 
 from __future__ import annotations
@@ -12,26 +11,22 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from pandas import DataFrame
 
-from fedrag_flwr.demo import PARTITION, PARTITION_STRONG
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.bootstrap import Interval, mean_interval
 from fedrag_flwr.exchange.routing import restored, rounded
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.nodes import store_root
-from fedrag_flwr.privacy import RandomisedResponse, SurrogateMemo, load_partition
 from fedrag_flwr.privacy.normalise import normal_name
-from fedrag_flwr.privacy.randomised_response import keep_probability
 from fedrag_flwr.records import EvidenceRequest, EvidenceUnit, MemoryItem, OwnedRows, ShareRequest, SummaryRequest
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.text.segment import under_title
@@ -51,9 +46,7 @@ MODES: dict[str, dict[str, Plain]] = {
 CHANNELS = ("memories", "summaries", "evidence")
 _WORD = re.compile(r"\w+")
 _RUN = 3  # words that stand together
-_DRAWS = 100  # of surrogates
 _RESAMPLES = 2000  # of the documents behind an interval
-_PERSON = "PERSON"
 
 
 def run(bench: Bench) -> None:
@@ -118,8 +111,8 @@ def membership(scored: Sequence[Sequence[tuple[bool, float]]]) -> dict[str, floa
 
 
 def restoration(device: EdgeDevice, seen: Seen) -> dict[str, float]:
-    """Counts of persons' names in the documents, of those that can be read by channel, and of surrogates that tell."""
-    persons = {normal_name(f.text): f.text for p in device.store.passages() for f in p.facts if f.type == _PERSON}
+    """Counts of persons' names in the documents, and of those that can be read by channel."""
+    persons = {normal_name(f.text) for p in device.store.passages() for f in p.facts if f.type == "PERSON"}
     shown = {channel: " | ".join(map(normal_name, texts)) for channel, texts in seen.texts().items()}
     counts: dict[str, float] = {"names": len(persons)}
     read: set[str] = set()
@@ -127,23 +120,7 @@ def restoration(device: EdgeDevice, seen: Seen) -> dict[str, float]:
         here = {name for name in persons if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)}
         counts[channel] = len(here)
         read |= here
-    return counts | {"anywhere": len(read)} | surrogates(device, list(persons.values()))
-
-
-def surrogates(device: EdgeDevice, names: Sequence[str]) -> dict[str, float]:
-    """Of names in the partition: how many there are, and how many a device gives themselves, mean of fresh draws."""
-    privacy = device.settings.privacy
-    if privacy.export != "ldp":
-        return {"covered": 0, "kept": 0}
-    partition = load_partition(PARTITION_STRONG if privacy.partition == "demo-strong" else PARTITION)
-    covered = [name for name in names if partition.find(_PERSON, name) is not None]
-    kept = []
-    for _ in range(_DRAWS):  # each by a device that never drew before
-        with TemporaryDirectory() as folder, closing(SurrogateMemo(Path(folder) / "surrogates.sqlite")) as memo:
-            response = RandomisedResponse(partition, privacy.epsilon, memo)
-            drawn = response.perturb([(_PERSON, name) for name in covered])
-        kept.append(sum(normal_name(a.name) == normal_name(b) for a, b in zip(drawn, covered, strict=True)))
-    return {"covered": len(covered), "kept": float(np.mean(kept))}
+    return counts | {"anywhere": len(read)}
 
 
 def measure(home: LeakFixture, models: Models, mode: str) -> Row:
@@ -172,12 +149,7 @@ def tables(rows: Sequence[Row]) -> dict[str, DataFrame]:
         told = {attack: with_interval(one, digits=2) for attack, one in intervals.items()}
         areas.append({**mode, "memories": row["shared"], **told})
         shares = {what: round(100 * row[what] / max(1, row["names"]), 1) for what in (*CHANNELS, "anywhere")}
-        line = {**mode, "names": row["names"], **shares, "in the partition": row["covered"]}
-        if row["covered"]:
-            size = int(MODES[row["mode"]].get("privacy.group-size", 5))
-            line["surrogate is the name"] = round(100 * row["kept"] / row["covered"], 1)
-            line["best possible"] = round(100 * keep_probability(size, 1.0), 1)
-        names.append(line)
+        names.append({**mode, "names": row["names"], **shares})
     return {"membership": pd.DataFrame(areas), "names": pd.DataFrame(names)}
 
 

@@ -1,1 +1,1 @@
-"""Real federations on one machine: SuperLink, SuperNodes and services as processes, on loopback or in own networks."""
+"""Real federations on one machine: SuperLink, SuperNodes and services as processes, on loopback."""
