@@ -1,4 +1,4 @@
-"""What does it cost to build a device's memory, and to follow a changed document?
+"""What does it cost to build a device's memory, and to follow a changed document, beside a plain vector index?
 
 Documents are paragraphs pooled from the multi-hop files, one file each. Seconds are the processor's; models are warm,
 and nothing is replayed from the generation cache.
@@ -21,6 +21,7 @@ from pandas import DataFrame
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.loaded_models import Models, load_models
+from fedrag_flwr.models import Encoder
 from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import BuildReport, Document
 from fedrag_flwr.settings import Settings, fedrag_home
@@ -28,6 +29,7 @@ from simulations.bench.frame import Bench
 from simulations.corpora.sentences import pooled_documents
 
 CHANGED = (1, 1, 1, 10, 100)  # documents before each further build
+CHUNK = 130  # words of a plain index's passage
 WARMING = Document("warming", "Ossel", "The Ossel is a river that rises on Mount Cairl. It is 410 kilometres long.", "")
 
 
@@ -35,7 +37,7 @@ def run(
     bench: Bench,
     documents: Annotated[int, typer.Option(help="Documents of the device.")] = 1_000,
 ) -> None:
-    """Build, build again, change documents and build; the first by stage."""
+    """Build, build again, change documents and build; by stage, beside a plain index of the same texts."""
     count = bench.sized(documents, 8)
     steps = bench.sized(CHANGED, CHANGED[:1])
     found = pooled_documents(bench.data(), max(20, count // 8))
@@ -63,8 +65,10 @@ def measure(
     _build(warming, root / "warm", settings, models)  # models load on first use
     for place, document in enumerate(documents[:count]):
         _write(folder, f"{place:05d}", document)
+    plain = plain_index(documents[:count], models.encoder)
     full, report, stages, types = _build(folder, root / "store", settings, models)
     rows = [
+        {"build": "plain vector index", "CPU s": plain},
         {"build": "from nothing", "CPU s": full, "memories": report.items, "peak MB": round(peak_rss_mb())},
         {"build": "nothing changed", "CPU s": _build(folder, root / "store", settings, models)[0]},
     ]
@@ -78,6 +82,18 @@ def measure(
     builds["CPU s"] = builds["CPU s"].round(2)
     table = pd.DataFrame({"stage": list(stages), "CPU s": np.round(list(stages.values()), 2)})
     return builds, table, pd.DataFrame(types.most_common(), columns=["type", "memories"])
+
+
+def plain_index(documents: Sequence[Document], encoder: Encoder) -> float:
+    """CPU seconds to cut texts into passages of 130 words, encode them and add them to a flat FAISS index."""
+    import faiss
+
+    before = time.process_time()
+    words = [document.text.split() for document in documents]
+    passages = [" ".join(said[at : at + CHUNK]) for said in words for at in range(0, len(said), CHUNK)]
+    index = faiss.IndexFlatIP(encoder.dimension)
+    index.add(encoder.encode(passages))
+    return time.process_time() - before
 
 
 def _write(folder: Path, name: str, document: Document) -> None:
