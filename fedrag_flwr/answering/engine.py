@@ -305,7 +305,10 @@ class Engine:
         if self.limits.quotes and not options and is_open(asked.text):
             return self._quoted(asked, ranked, heard)
         units = whole(ranked[: self.limits.passages])
-        return judged_over(asked.text, asked.analysis, units, self.reader, self.judge, heard)
+        return judged_over(
+            *(asked.text, asked.analysis, units, self.reader, self.judge, heard),
+            abstain_below=self.limits.abstain_below,
+        )
 
     def _quoted(self, asked: Asked, ranked: Sequence[RankedText], heard: Heard | None) -> Judged:
         """What the documents say, in their own words."""
@@ -317,7 +320,8 @@ class Engine:
         chance = math.log(max(found.chance, 1e-6))
         draft = Draft(found.text, logprob=chance, least=chance, quoted=True)
         units = whole([ranked[found.passage]])
-        return weighed(asked.text, asked.analysis, draft, units, self.judge)
+        extract = self.reader.extract(asked.text, units)
+        return weighed(asked.text, asked.analysis, draft, units, self.judge, extract)
 
     def _answer(self, question: Question, asked: Asked, judged: Judged, start: float) -> Answer:
         """A judged draft as an answer, with the answer paths to home's passages."""
@@ -336,7 +340,8 @@ class Engine:
         said: str,
     ) -> Answer:
         """What the model said, kept as it is; its confidence only stands beside it."""
-        features = read_features(asked.text, asked.analysis, draft, units)
+        seconds = self.clock() - start
+        features = read_features(asked.text, asked.analysis, draft, units, self.reader.extract(asked.text, units))
         return Answer(
             question_id=question.id,
             text=draft.text,
@@ -344,7 +349,7 @@ class Engine:
             score=self.judge.of_draft(features) if draft.text else 0.0,
             decisions=(because("model", said if draft.text else f"{said} does not know"),),
             sources=tuple(f"{unit.origin}/{unit.id}" for unit in units),
-            cost=draft.timed(self.clock() - start),
+            cost=draft.timed(seconds),
             evidence=tuple(units),
         )
 

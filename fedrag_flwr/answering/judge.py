@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Self
 
 from fedrag_flwr.answering.explain import LONG, NO_BEARER, NOTHING_READ, bearing_first, borne, in_words, sentences_of
+from fedrag_flwr.answering.extract import AGREEMENT_FEATURES, EXTRACT_FEATURES, Extract
 from fedrag_flwr.answering.logistic import Logistic
+from fedrag_flwr.answering.quote import is_open
 from fedrag_flwr.answering.read import Draft, Reader
 from fedrag_flwr.answering.recall import Recalled, names_of
 from fedrag_flwr.answering.sentences import content_words
@@ -33,11 +35,16 @@ SHIPPED = Path(__file__).with_name("confidence.json")
 READ_FEATURES = (
     *("log-probability", "least", "unknown", "names told", "asked told", "best told"),
     *("wrong kind", "sentences", "quoted"),
+    *EXTRACT_FEATURES,
+    *AGREEMENT_FEATURES,
 )
+SPAN_FEATURES = (*EXTRACT_FEATURES, "names told", "asked told", "best told", "wrong kind")
 RECALL_FEATURES = ("score", "similarity", "relation")
+LEAST_TOLD = 0.12  # likelihood of a passage's own words below which the generator is not asked
 MOST_SOURCES = 64  # of an answer
 _LEAST = -6.0  # of log-probabilities
 _NUMBER = re.compile(r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|hundred|thousand|half)\b", re.I)
+_ASKS_WHICH = re.compile(r"\bor\b|\bboth\b|\bsame\b", re.I)  # a choice or a comparison: nobody writes its answer down
 _LONG_NUMBER = re.compile(r"\d{3,}")
 _THOUSANDS = re.compile(r"(?<=\d)[,.'’\u00a0\u202f ](?=\d{3}(?!\d))")
 _NUMERIC = frozenset({"DATE", "YEAR", "TIME", "CARDINAL", "QUANTITY", "PERCENT", "MONEY"})
@@ -51,11 +58,14 @@ class Judge:
     ----------
     reading
         Of answers that a model wrote or that are quoted.
+    spans
+        Of a passage's own words: whether any passage tells an answer.
     recall
         Of answers from memory.
     """
 
     reading: Logistic
+    spans: Logistic
     recall: Logistic
 
     @classmethod
@@ -63,14 +73,18 @@ class Judge:
         """Read the models; raises StoreCorruptError where the file holds none over these features."""
         try:
             told = json.loads(path.read_text(encoding="utf-8"))
-            reading, recall = (Logistic.model_validate(told[name]) for name in ("reading", "recall"))
-            return cls(reading.over(READ_FEATURES), recall.over(RECALL_FEATURES))
+            reading, spans, recall = (Logistic.model_validate(told[name]) for name in ("reading", "spans", "recall"))
+            return cls(reading.over(READ_FEATURES), spans.over(SPAN_FEATURES), recall.over(RECALL_FEATURES))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise StoreCorruptError("it holds no such model", where=path.name, fix="fit it anew") from error
 
     def of_draft(self, features: Sequence[float]) -> float:
         """How likely a draft is right."""
         return self.reading.of(features)
+
+    def of_span(self, features: Sequence[float]) -> float:
+        """How likely a passage's own words are right, and so that the passages tell an answer."""
+        return self.spans.of(features)
 
     def of_memory(self, recalled: Recalled) -> float:
         """How likely a memory's answer is right."""
@@ -105,8 +119,9 @@ def judged_over(
     reader: Reader,
     judge: Judge | None = None,
     heard: Heard | None = None,
+    abstain_below: float = 0.0,
 ) -> Judged:
-    """What the model answers over units, with its confidence; nothing where there are none.
+    """What the model answers over units, with its confidence; nothing where there are none, or none tells an answer.
 
     Parameters
     ----------
@@ -120,17 +135,24 @@ def judged_over(
         Gives confidence; None: the shipped one.
     heard
         Is told what the model writes, as `Reader.read` tells it.
+    abstain_below
+        Confidence below which nothing is answered: what would be declined anyway is not read.
     """
     if not units:
         return Judged(Draft(""), (), 0.0)
     judge = judge or shipped_judge()
     stem, options = without_options(question)
-    draft = reader.choose(stem, units, options) if options else reader.read(question, units, heard)
+    if options:
+        draft = reader.choose(stem, units, options)
+        return Judged(draft, units, math.exp(draft.logprob) if math.isfinite(draft.logprob) else 1 / len(options))
+    extract = reader.extract(question, units)
+    features = span_features(question, analysis, extract, units)
+    if features and (told := judge.of_span(features)) < min(LEAST_TOLD, abstain_below):
+        return Judged(Draft("", quoted=True), units, told)
+    draft = reader.read(question, units, heard)
     if not draft.text:
         return Judged(draft, units, 0.0)
-    if options:
-        return Judged(draft, units, math.exp(draft.logprob) if math.isfinite(draft.logprob) else 1 / len(options))
-    judged = weighed(question, analysis, draft, units, judge)
+    judged = weighed(question, analysis, draft, units, judge, extract)
     return replace(judged, confidence=0.0) if invents_number(draft.text, question, units) else judged
 
 
@@ -154,9 +176,10 @@ def weighed(
     draft: Draft,
     units: Sequence[EvidenceUnit],
     judge: Judge,
+    extract: Extract,
 ) -> Judged:
     """A draft with its confidence."""
-    features = read_features(question, analysis, draft, units)
+    features = read_features(question, analysis, draft, units, extract)
     return Judged(draft, units, judge.of_draft(features), features)
 
 
@@ -198,9 +221,11 @@ def told(question: Question, judged: Judged, home: str, abstain_below: float, se
 def _said(judged: Judged) -> Decision:
     if not judged.units:
         return because("evidence", NOTHING_READ)
-    if judged.draft.quoted:
+    if judged.draft.quoted and judged.draft.text:
         return because("evidence", f"quoted: {in_words(judged.confidence)}", judged.confidence)
     read = f"{len(judged.units)} passages"
+    if not judged.draft.text and judged.draft.quoted:
+        return because("evidence", f"none of {read} tells it", judged.confidence, LEAST_TOLD)
     if not judged.draft.text:
         return because("model", f"the model found no answer in {read}")
     return because("model", f"read in {read}: {in_words(judged.confidence)}", judged.confidence)
@@ -216,22 +241,44 @@ def read_features(
     analysis: QuestionAnalysis,
     draft: Draft,
     units: Sequence[EvidenceUnit],
+    extract: Extract,
 ) -> tuple[float, ...]:
     """What is known of an answer over units, in the order of `READ_FEATURES`."""
-    texts = [under_title(unit.title, unit.text) for unit in units]
-    told = set(told_words(" ".join(texts)))
-    asked, names = content_words(question), names_of(question)
-    best = max((len(asked & content_words(text)) / max(len(asked), 1) for text in texts), default=0.0)
     return (
         _bounded(draft.logprob, _LEAST, -1.0),
         _bounded(draft.least, _LEAST, -2.0),
         _bounded(draft.unknown, 2 * _LEAST, -4.0) / 2,
-        len(names & {form for text in texts for form in forms(text)}) / len(names) if names else 1.0,
-        len(asked & told) / max(len(asked), 1),
-        best,
+        *_told_of(question, units),
         float(_wrong_kind(analysis, draft.text)),
         float(len(draft.text.split()) > LONG),
         float(draft.quoted),
+        *extract.features,
+        *extract.beside(question, draft.text),
+    )
+
+
+def span_features(
+    question: str, analysis: QuestionAnalysis, extract: Extract, units: Sequence[EvidenceUnit]
+) -> tuple[float, ...]:
+    """What is known of a passage's own words, in the order of `SPAN_FEATURES`.
+
+    Nothing where there are none, and of a question that no few words answer: what asks for yes or no, for a choice, for
+    a comparison, how or why.
+    """
+    if not extract.text or analysis.answer_type == "YESNO" or _ASKS_WHICH.search(question) or is_open(question):
+        return ()
+    return *extract.features, *_told_of(question, units), float(_wrong_kind(analysis, extract.text))
+
+
+def _told_of(question: str, units: Sequence[EvidenceUnit]) -> tuple[float, float, float]:
+    """Shares of a question that units tell: of its names, of its words, and of its words in the best unit."""
+    texts = [under_title(unit.title, unit.text) for unit in units]
+    told = set(told_words(" ".join(texts)))
+    asked, names = content_words(question), names_of(question)
+    return (
+        len(names & {form for text in texts for form in forms(text)}) / len(names) if names else 1.0,
+        len(asked & told) / max(len(asked), 1),
+        max((len(asked & content_words(text)) / max(len(asked), 1) for text in texts), default=0.0),
     )
 
 

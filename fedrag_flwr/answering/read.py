@@ -9,8 +9,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from fedrag_flwr.answering.extract import NONE, Extract, extracted
 from fedrag_flwr.answering.prompts import UNKNOWN, closed_book_prompt, declines, reading_prompt
+from fedrag_flwr.models import load_span_reader
 from fedrag_flwr.models.base import Completion, Generator, Grammar, Heard, Prompt
+from fedrag_flwr.models.spans import SpanReader
 from fedrag_flwr.records import Cost, EvidenceUnit, as_line
 
 # One line that is not the word for not knowing: how likely that was instead is asked apart, and judged with the rest.
@@ -75,11 +78,14 @@ class Reader:
         Longest answer, in tokens.
     seed
         Of sampling.
+    spans
+        Finds an answer's own words in passages; None: answers are the generator's alone.
     """
 
     generator: Callable[[], Generator]
     max_tokens: int
     seed: int = 0
+    spans: SpanReader | None = field(default_factory=load_span_reader)
 
     def plain(self, question: str, units: Sequence[EvidenceUnit]) -> Draft:
         """Ask over passages in the model's own chat template and under no grammar; nothing over none."""
@@ -99,6 +105,10 @@ class Reader:
         if not draft.text:
             return draft
         return replace(draft, unknown=float(self.generator().score(prompt, [UNKNOWN]).logprobs[0]))
+
+    def extract(self, question: str, units: Sequence[EvidenceUnit]) -> Extract:
+        """The passages' own words that answer most likely, without the generator."""
+        return NONE if self.spans is None else extracted(question, units, self.spans)
 
     def draw(self, question: str, units: Sequence[EvidenceUnit], count: int) -> list[Draft]:
         """So many drafts over one state of the prompt, drawn at random where there are several."""

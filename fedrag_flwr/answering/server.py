@@ -42,9 +42,10 @@ def answer_over(
     start = time.perf_counter()
     read = within(nearest(units, home), WHOLE_WORDS)
     reader = Reader(models.generator, settings.inference.max_answer_tokens, settings.seed)
-    judged = judged_over(question.text, models.pipeline.question(question.text), read, reader)
+    analysis, least = models.pipeline.question(question.text), settings.inference.abstain_below
+    judged = judged_over(question.text, analysis, read, reader, abstain_below=least)
     masked = any(one.origin != home for one in read) and says_mask(question.text, judged.draft.text)
     judged = replace(judged, confidence=0.0) if masked else judged
-    answer = told(question, judged, home, settings.inference.abstain_below, time.perf_counter() - start)
+    answer = told(question, judged, home, least, time.perf_counter() - start)
     answer = answer.decided(because("help", MASKED)) if masked else answer
     return answer.after(because("place", f"at the {where}")) if where else answer

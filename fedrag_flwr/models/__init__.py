@@ -5,7 +5,7 @@ from fedrag_flwr.models.encoder import LateInteractionReranker, SentenceEncoder
 from fedrag_flwr.models.endpoint import EndpointGenerator
 from fedrag_flwr.models.files import resolve
 from fedrag_flwr.models.generator import LlamaGenerator
-from fedrag_flwr.models.load import load_encoder, load_endpoint, load_generator, load_token_encoder
+from fedrag_flwr.models.load import load_encoder, load_endpoint, load_generator, load_span_reader, load_token_encoder
 
 __all__ = [
     "Completion",
@@ -22,6 +22,7 @@ __all__ = [
     "load_encoder",
     "load_endpoint",
     "load_generator",
+    "load_span_reader",
     "load_token_encoder",
     "resolve",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -50,7 +51,6 @@ class SentenceEncoder:
             raise ModelMissingError("no such model directory", where=str(path), fix="give the directory of a model")
         self._threads = threads
         self._short = has_bfloat16() and not exact
-        self._tiles = self._short and has_instructions("amx_tile")
         self._turns = Turns()  # a tokenizer serves one thread at a time
         self._model: SentenceTransformer | None = None
         self._id = ""
@@ -111,15 +111,9 @@ class SentenceEncoder:
         for first in range(0, len(order), _BATCH):
             rows = order[first : first + _BATCH].tolist()
             with self._turns:
-                made.update(zip(rows, self._apart(encode, [texts[row] for row in rows]), strict=True))
+                own = [texts[row] for row in rows]
+                made.update(zip(rows, in_own_thread(partial(encode, own), self._short), strict=True))
         return [made[row] for row in range(len(texts))]
-
-    def _apart(self, encode: Callable[[list[str]], Sequence[T]], texts: list[str]) -> Sequence[T]:
-        """Encode in a thread of its own where matrix tiles are used: llama.cpp sets them up once for each thread."""
-        if not self._tiles:
-            return encode(texts)
-        with ThreadPoolExecutor(1) as own:
-            return own.submit(encode, texts).result()
 
     def _loaded(self) -> SentenceTransformer:
         with self._turns:
@@ -147,6 +141,14 @@ class SentenceEncoder:
         if self._short:  # twice as fast, with matrix tiles three times; cosines to the full vectors are over 0.9999
             model = model.to(torch.bfloat16)
         return model.eval()
+
+
+def in_own_thread(compute: Callable[[], T], short: bool) -> T:
+    """Compute in a thread of its own where 16-bit floats use matrix tiles: llama.cpp sets them up once a thread."""
+    if not (short and has_instructions("amx_tile")):
+        return compute()
+    with ThreadPoolExecutor(1) as own:
+        return own.submit(compute).result()
 
 
 def has_bfloat16() -> bool:

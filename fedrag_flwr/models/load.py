@@ -15,6 +15,7 @@ from fedrag_flwr.models.endpoint import EndpointGenerator
 from fedrag_flwr.models.files import resolve
 from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR
+from fedrag_flwr.models.spans import SpanReader
 from fedrag_flwr.records import Progress, silent
 
 P = ParamSpec("P")
@@ -58,6 +59,12 @@ def load_token_encoder(path: str, *, threads: int | None = None) -> ColbertEncod
         There is no such folder.
     """
     return ColbertEncoder(path, threads=threads)
+
+
+@_shared
+def load_span_reader() -> SpanReader:
+    """Give the reader of spans that comes with the program; every call gives the same object."""
+    return SpanReader()
 
 
 @_shared

@@ -2,20 +2,31 @@
 
 Training questions of all sets are answered in one call, and so are questions made of those of `demo` and `guides` that
 nothing answers (`simulations.answers.made_up`). A logistic regression over `judge.READ_FEATURES` gives the probability
-that an answer is right. Memory is asked on `demo` and `guides`, whose stores have memories. Printed is what each level
-of confidence keeps, of questions left out of the fit in turn.
+that what the generator says is right, one over `judge.SPAN_FEATURES` that a passage's own words are. Memory is asked on
+`demo` and `guides`, whose stores have memories. Printed is what each level of confidence keeps, of questions left out
+of the fit in turn.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 from pandas import DataFrame
 
-from fedrag_flwr.answering.judge import READ_FEATURES, RECALL_FEATURES, SHIPPED, recall_features
+from fedrag_flwr.answering.judge import (
+    LEAST_TOLD,
+    READ_FEATURES,
+    RECALL_FEATURES,
+    SHIPPED,
+    SPAN_FEATURES,
+    read_features,
+    recall_features,
+    span_features,
+)
 from fedrag_flwr.answering.logistic import Logistic
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.gold import GoldQuestion
@@ -75,9 +86,10 @@ def answered(name: str, bench: Bench, settings: Settings) -> list[Row]:
 
 def _answer(name: str, device: EdgeDevice, gold: GoldQuestion) -> Row:
     engine = device.engine
-    found = engine.drafted(gold.text)
+    found = replace(engine, reader=replace(engine.reader, spans=None)).drafted(gold.text)
     memories = []
     asked = engine.asked(gold.text)
+    extract = engine.reader.extract(gold.text, found.units)
     for recalled in engine.recall.knowing(gold.text, asked.vector, asked.analysis):
         right = judged(gold, recalled.match.item.answer) == "right"
         memories.append([*recall_features(recalled), right, recalled.match.item.kind])
@@ -89,37 +101,50 @@ def _answer(name: str, device: EdgeDevice, gold: GoldQuestion) -> Row:
         "answered": bool(found.draft.text),
         "right": verdict == "right",
         "verdict": verdict,
-        "features": list(found.features),
+        "features": list(read_features(gold.text, asked.analysis, found.draft, found.units, extract)),
+        "span": list(span_features(gold.text, asked.analysis, extract, found.units)),
+        "span right": judged(gold, extract.text) == "right",
         "memories": memories,
     }
 
 
 def fit_reading(rows: Sequence[Row]) -> Logistic:
-    """The model of what was answered."""
-    given = [row for row in rows if row["answered"]]
+    """The model of what the generator answered."""
+    return _fitted(READ_FEATURES, [row for row in rows if row["answered"]], "features", "right")
+
+
+def fit_spans(rows: Sequence[Row]) -> Logistic:
+    """The model of passages' own words."""
+    return _fitted(SPAN_FEATURES, [row for row in rows if row["span"]], "span", "span right")
+
+
+def _fitted(names: Sequence[str], rows: Sequence[Row], features: str, right: str) -> Logistic:
     weigh = [
         (MADE_UP_WEIGHT if MARK in row["id"] else 1.0) * (1.0 if row["set"] in MADE_UP else OTHERS_WEIGHT)
-        for row in given
+        for row in rows
     ]
-    values, right = [row["features"] for row in given], [row["right"] for row in given]
-    return fit_logistic(READ_FEATURES, values, right, weigh, C=PULL)
+    return fit_logistic(names, [row[features] for row in rows], [row[right] for row in rows], weigh, C=PULL)
 
 
 def left_out(rows: Sequence[Row]) -> DataFrame:
-    """The rows with each answer's confidence by a model that was fitted without its fold; 0 where there is none."""
+    """The rows with each answer's confidence by models that were fitted without its fold; 0 where there is none."""
     found = DataFrame([{**row, "path": "", "confidence": 0.0} for row in rows])
     for fold in range(FOLDS):
-        model = fit_reading([row for at, row in enumerate(rows) if at % FOLDS != fold])
+        others = [row for at, row in enumerate(rows) if at % FOLDS != fold]
+        reading, spans = fit_reading(others), fit_spans(others)
         for at, row in enumerate(rows):
-            if at % FOLDS == fold and row["answered"]:
-                found.loc[at, "confidence"] = model.of(row["features"])
+            if at % FOLDS != fold:
+                continue
+            told = spans.of(row["span"]) if row["span"] else 1.0
+            if row["answered"] and told >= LEAST_TOLD:
+                found.loc[at, "confidence"] = reading.of(row["features"])
     return found
 
 
 def put(rows: Sequence[Row]) -> None:
     """Fit on all rows, and put the models in the place of the shipped ones."""
     file = json.loads(SHIPPED.read_text(encoding="utf-8"))
-    file["reading"] = fit_reading(rows).model_dump()
+    file["reading"], file["spans"] = fit_reading(rows).model_dump(), fit_spans(rows).model_dump()
     known = [one for row in rows for one in row["memories"]]
     values = [one[: len(RECALL_FEATURES)] for one in known]
     file["recall"] = fit_logistic(RECALL_FEATURES, values, [one[-2] for one in known], C=PULL).model_dump()

@@ -64,16 +64,16 @@ def asked(text: str) -> Question:
 
 
 def saying(engine: Engine, word: str) -> Engine:
-    """The engine with the real model, which can only say one thing."""
+    """The engine with the real model alone, which can only say one thing."""
     model = cast("Generator", OneWord(engine.reader.generator(), word))
-    return replace(engine, reader=replace(engine.reader, generator=lambda: model))
+    return replace(engine, reader=replace(engine.reader, generator=lambda: model, spans=None))
 
 
 def always(confidence: float) -> Judge:
     """A judge that finds every answer as likely."""
     bias = float(np.log(confidence / (1.0 - confidence)))
     alike = Logistic(features=READ_FEATURES, weights=(0.0,) * len(READ_FEATURES), bias=bias)
-    return Judge(alike, shipped_judge().recall)
+    return replace(shipped_judge(), reading=alike)
 
 
 # --- from memory ----------------------------------------------------------------------------------
@@ -441,7 +441,7 @@ def test_help_never_changes_homes_answer_for_a_less_likely_one(
 def test_what_is_likelier_with_help_is_answered_with_it(engine: Engine) -> None:
     """A judge that counts how much of the question's names is told, and a question that home tells nothing of."""
     by_names = tuple(9.0 if name == "asked told" else 0.0 for name in READ_FEATURES)
-    judge = Judge(Logistic(features=READ_FEATURES, weights=by_names, bias=-5.0), shipped_judge().recall)
+    judge = replace(shipped_judge(), reading=Logistic(features=READ_FEATURES, weights=by_names, bias=-5.0))
     question = asked("Which frigate did Berta Quill have under her in 1690?")
     given_one = replace(GIVEN, text="Berta Quill had the frigate Halcyon under her in 1690.", title="Berta Quill")
     answer = saying(replace(engine, judge=judge), "Halcyon").finish(question, [given_one])

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedrag_flwr.answering.extract import NONE
 from fedrag_flwr.answering.judge import (
     READ_FEATURES,
     RECALL_FEATURES,
     SHIPPED,
+    SPAN_FEATURES,
     Judge,
     invents_number,
     read_features,
@@ -65,7 +67,7 @@ read = st.lists(
 def test_an_answers_features_have_the_declared_length_and_are_finite(
     question: str, analysis: QuestionAnalysis, draft: Draft, units: list[EvidenceUnit]
 ) -> None:
-    values = read_features(question, analysis, draft, units)
+    values = read_features(question, analysis, draft, units, NONE)
     assert len(values) == len(READ_FEATURES)
     assert all(map(math.isfinite, values))
     assert 0.0 <= Judge.load().of_draft(values) <= 1.0
@@ -106,7 +108,7 @@ TOLD: list[tuple[str, str, dict[str, float]]] = [
 
 @pytest.mark.parametrize(("question", "answer", "expected"), TOLD)
 def test_what_the_features_tell(question: str, answer: str, expected: dict[str, float], pipeline: Pipeline) -> None:
-    values = read_features(question, pipeline.question(question), Draft(answer, logprob=-0.5), [BRIDGE])
+    values = read_features(question, pipeline.question(question), Draft(answer, logprob=-0.5), [BRIDGE], NONE)
     told = dict(zip(READ_FEATURES, values, strict=True))
     assert {name: told[name] for name in expected} == expected
     assert told["log-probability"] == -0.5
@@ -115,6 +117,7 @@ def test_what_the_features_tell(question: str, answer: str, expected: dict[str, 
 def test_the_shipped_judge_is_whole_and_a_torn_one_is_refused(tmp_path: Path) -> None:
     told = json.loads(SHIPPED.read_text(encoding="utf-8"))
     assert Judge.load().reading.features == READ_FEATURES
+    assert Judge.load().spans.features == SPAN_FEATURES
     logistic = told["recall"]
     wrong: list[object] = [
         [],

@@ -1,0 +1,77 @@
+"""Extracting: an answer's own words in the passages, found in a tenth of a second without the generator.
+
+A small network reads each passage beside the question (`fedrag_flwr.models.spans`). What it finds is no answer: it tells
+the judge whether any passage answers the question, and whether the generator says the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fedrag_flwr.models.spans import Span, SpanReader
+from fedrag_flwr.records import EvidenceUnit
+from fedrag_flwr.text.segment import under_title
+from fedrag_flwr.text.words import told_words
+
+EXTRACT_FEATURES = ("span", "span told", "told", "lead", "in first", "words")
+AGREEMENT_FEATURES = ("share of span", "asked again")
+_LEAST, _MOST = -15.0, 15.0  # of log-odds
+_LONGEST = 15  # words of a span that count
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """The likeliest words of all passages.
+
+    Parameters
+    ----------
+    text
+        The words, as they stand in the passage; empty where nothing was read.
+    place
+        The passage's place among those read.
+    features
+        What is known of them, in the order of `EXTRACT_FEATURES`.
+    """
+
+    text: str
+    place: int
+    features: tuple[float, ...]
+
+    def beside(self, question: str, answer: str) -> tuple[float, ...]:
+        """How an answer of the generator stands to these words, in the order of `AGREEMENT_FEATURES`."""
+        own, said = set(told_words(self.text)), set(told_words(answer))
+        return len(own & said) / max(len(own), 1), float(not said - set(told_words(question)))
+
+
+NONE = Extract("", 0, (_LEAST, _LEAST, _LEAST, 0.0, 0.0, 0.0))
+
+
+def extracted(question: str, units: Sequence[EvidenceUnit], reader: SpanReader) -> Extract:
+    """The likeliest words of passages.
+
+    Parameters
+    ----------
+    question
+        Without the answers that it lists.
+    units
+        The passages, the best first.
+    reader
+        Finds spans.
+    """
+    if not units:
+        return NONE
+    spans = reader.read(question, [under_title(one.title, one.text) for one in units])
+    place = max(range(len(spans)), key=lambda at: spans[at].score)
+    best = spans[place]
+    others = (one.score for one in spans if not _share(one, best))
+    told = max(one.told for one in spans)
+    odds = (best.score, best.told, told, best.score - max(others, default=_LEAST))
+    words = min(len(best.text.split()), _LONGEST)
+    bounded = (min(max(one, _LEAST), _MOST) for one in odds)
+    return Extract(best.text.strip(" ,.;:"), place, (*bounded, float(place == 0), float(words)))
+
+
+def _share(one: Span, other: Span) -> bool:
+    """Whether two spans share a word."""
+    return not set(told_words(one.text)).isdisjoint(told_words(other.text))
