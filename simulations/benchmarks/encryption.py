@@ -31,10 +31,10 @@ from fedrag_flwr.knowledge_graph.routing import choose_owners
 from fedrag_flwr.privacy.ckks import QuestionCipher, Sandbox, SummaryScorer
 from fedrag_flwr.records import OwnedRows, Question
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.sources.benchmark import read_multihop
 from simulations.bench.frame import Bench
 from simulations.bench.kept_rows import Row
 from simulations.bench.measure import memory_mb, seconds_of
+from simulations.corpora.multihop import read_multihop
 from simulations.corpora.sentences import DATASETS, encoded, pooled_documents, sentences_of
 from simulations.fixtures.forged_ciphertexts import FORGERIES, attack, targets
 from simulations.fixtures.simulated import simulated

@@ -46,13 +46,13 @@ from fedrag_flwr.retrieval import (
     searchable_text,
 )
 from fedrag_flwr.retrieval.evidence_sources import PathKeys
-from fedrag_flwr.sources.benchmark import read_multihop
 from fedrag_flwr.text.lexicon import MONTHS
 from simulations.bench.frame import Bench
 from simulations.bench.measure import memory_mb
 from simulations.bench.plan import named
 from simulations.bench.tables import Order, gained, ids, recalls
 from simulations.corpora.candidates import PAIRWISE, PATHS, RARE, by_key_spaces, key_spaces
+from simulations.corpora.multihop import read_multihop
 from simulations.corpora.retrieval_pool import Pool, by_blocks, hipporag_pool, own_tuples, question_vectors, token_table
 from simulations.corpora.sentences import DATASETS, encoded, pooled_documents, rows_of
 
