@@ -305,7 +305,6 @@ _WHY = {  # why a question and its answer became no memory, as people are told i
     "length": "question or answer is too short or too long",
     "no-question": "it is no question",
     "not-in-evidence": "its sentence does not say the answer",
-    "one-hop": "one sentence alone answers it",
     "round-trip": "asked again, it got another answer",
     "stop-words": "nothing but small words",
     "type-mismatch": "the answer is not of the kind asked for",
