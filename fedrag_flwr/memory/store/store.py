@@ -7,7 +7,7 @@ import logging
 import sqlite3
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
@@ -128,17 +128,12 @@ class MemoryStore(StoreReader):
             raise
 
     @staticmethod
-    def erase(path: Path, *, first: Callable[[Path], None] | None = None, lock_timeout: float = 30.0) -> None:
-        """Remove a store's files, whole or torn, so that it can be built again; nothing else in the directory goes.
-
-        What is to be done with the directory `first` is done while nobody writes; where it fails, nothing goes.
-        """
+    def erase(path: Path, lock_timeout: float = 30.0) -> None:
+        """Remove a store's files, whole or torn, so that it can be built again; nothing else in the directory goes."""
         with own_errors(path, FILE):
             if not path.is_dir():
                 return
             with write_lock(path, lock_timeout):
-                if first is not None:
-                    first(path)
                 for name in (FILE, f"{FILE}-wal", f"{FILE}-shm", f"{FILE}.new", opaque.SECRET):
                     (path / name).unlink(missing_ok=True)
                 drop_indexes(path)
