@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
-import os
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -16,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreMismatchError
+from fedrag_flwr.files import best_effort, replace_file
 from fedrag_flwr.memory.store import queries
 from fedrag_flwr.memory.store.database import Database
 
@@ -123,8 +122,8 @@ class VectorIndex:
 
         body = faiss.serialize_index(self._index).tobytes()
         sidecar = {"sha256": hashlib.sha256(body).hexdigest(), **asdict(made_of)}
-        _replace(path, body)
-        _replace(path.with_suffix(".json"), json.dumps(sidecar).encode())
+        replace_file(path, body)
+        replace_file(path.with_suffix(".json"), json.dumps(sidecar).encode())
 
     @classmethod
     def load(cls, path: Path, made_of: Stamp, ids: Sequence[str], dimension: int) -> VectorIndex | None:
@@ -147,19 +146,8 @@ class VectorIndex:
         return found
 
 
-def _replace(path: Path, body: bytes) -> None:
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
-    try:
-        with os.fdopen(os.open(fresh, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:
-            file.write(body)
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)
-
-
 IndexKind = Literal["sentence", "paragraph", "item"]
 KINDS: tuple[IndexKind, ...] = ("sentence", "paragraph", "item")
-_log = logging.getLogger(__name__)
 
 
 class Indexes:
@@ -197,10 +185,8 @@ class Indexes:
                     new_ids, vectors = queries.vectors_since(connection, kind, since, self._dimension)
                     index = VectorIndex(new_ids, vectors) if old is None else old.updated(ids, new_ids, vectors)
             if not loaded:
-                try:
+                with best_effort(path):  # the index is whole in memory; the next start builds it again
                     index.save(path, made_of)
-                except OSError as error:  # the index is whole in memory; the next start builds it again
-                    _log.warning("index %s not kept: %s", path.name, os.strerror(error.errno or 0))
             self._cached[kind] = (version, index)
             return index
 
