@@ -64,7 +64,7 @@ class FusedStore(MemoryStore):
             writer.retract_foreign(list(gone()))
             writer.settle()
         if writer.removed:
-            self._forget("item")
+            self._forget()
 
 
 @dataclass(frozen=True, slots=True)
