@@ -39,7 +39,7 @@ FIXED: dict[str, Plain] = {  # what was once a setting, and its value now
     "hypergraph.steps": 300,
     "hypergraph.learning-rate": 0.05,
     "memory.top-k": 5,
-    "memory.bridges-per-item": 1,
+    "memory.bridges-per-item": 0,
     "memory.fusion-near": 0.95,
     "memory.fusion-quota": 4,
     "memory.max-items": 1_000_000,

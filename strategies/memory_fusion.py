@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from logging import INFO, WARNING
 
 from flwr.common import log
@@ -96,7 +97,7 @@ class MemoryFusion(HelpingRag):
                     pending[node_id] = Pending(page.generation, page.since, page.version, page.next)
 
     def _report(self, fusion: FusionReport) -> None:
-        self.counts |= {f"fusion-{name.replace('_', '-')}": count for name, count in fusion.counts().items()}
+        self.counts |= {f"fusion-{name.replace('_', '-')}": count for name, count in asdict(fusion).items()}
         log(INFO, "%s: %s", self.name, ", ".join(f"{name} {count}" for name, count in self.counts.items()))
 
     def resolve(self) -> None:

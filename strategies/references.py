@@ -12,7 +12,7 @@ from flwr.common import log
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.records import AnswerMode, DocumentBatch, DocumentsRequest, Question
 from fedrag_flwr.settings import fedrag_home
-from fedrag_flwr.sources.partition import write_documents
+from fedrag_flwr.sources.folder import write_documents
 from strategies.base import EVERY_EXCHANGE, FederatedRag
 from strategies.transport import Request
 

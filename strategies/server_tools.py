@@ -17,7 +17,6 @@ from fedrag_flwr.settings import Settings, fedrag_home
 from strategies.discovery import NameKeys
 from strategies.transport import steps
 
-BRIDGES = 1  # two-hop memories that fusion composes for each memory
 _CLOSED = ("summaries", "scorer", "quota", "fusion_caches", "shared_memory")
 
 
@@ -97,7 +96,5 @@ class ServerTools:
             root,
             models.encoder,
             models.pipeline,
-            bridges_per_item=BRIDGES,
-            seed=settings.seed,
             page_bytes=settings.federation.page_bytes,
         )

@@ -1,7 +1,7 @@
 """Extracting: an answer's own words in the passages, found in a tenth of a second without the generator.
 
-A small network reads each passage beside the question (`fedrag_flwr.models.spans`). What it finds is no answer: it tells
-the judge whether any passage answers the question, and whether the generator says the same.
+A small network reads each passage beside the question (`fedrag_flwr.models.spans`). What it finds is no answer: it
+tells the judge whether any passage answers the question, and whether the generator says the same.
 """
 
 from __future__ import annotations

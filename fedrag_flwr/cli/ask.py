@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -231,5 +231,6 @@ def withdraw(
 @contextmanager
 def _outbox(name: str, store: StoreOption) -> Iterator[Outbox]:
     name, root = device_at(name, store)
-    with MemoryStore.open(root, {}, create=False) as memory:
-        yield Outbox(memory.database, config_of(name).home / "privacy" / name)
+    MemoryStore.open(root, {}, create=False).close()  # whoever has no device has no outbox
+    with closing(Outbox(config_of(name).home / "privacy" / name)) as found:
+        yield found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from textwrap import indent, shorten
 from typing import Annotated
@@ -122,8 +123,10 @@ def show_delivered(
     """Show what a server answered for this device, the newest first."""
     from fedrag_flwr.memory.store.outbox import DeliveredAnswers
 
-    with _reading(name, store) as memory:
-        answers = list(DeliveredAnswers(memory.database).all().values())[:limit]
+    name, root = device_at(name, store)
+    MemoryStore.open(root, {}, create=False).close()  # whoever has no device has no answers
+    with closing(DeliveredAnswers(config_of(name).home / "privacy" / name)) as delivered:
+        answers = list(delivered.all().values())[:limit]
     if as_json:
         print_json(answers)
         return
@@ -305,7 +308,6 @@ _WHY = {  # why a question and its answer became no memory, as people are told i
     "length": "question or answer is too short or too long",
     "no-question": "it is no question",
     "not-in-evidence": "its sentence does not say the answer",
-    "one-hop": "one sentence alone answers it",
     "round-trip": "asked again, it got another answer",
     "stop-words": "nothing but small words",
     "type-mismatch": "the answer is not of the kind asked for",

@@ -13,7 +13,7 @@ from fedrag_flwr.device.builder import Builder, BuildPlan, other_languages
 from fedrag_flwr.device.edge import NAMES, EdgeDevice
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.memory.generate.memory_writer import MemoryWriter, Written
-from fedrag_flwr.memory.store import MemoryStore, carry_over
+from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.database import write_lock
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.records import BuildReport, Progress, silent
@@ -30,7 +30,6 @@ def build_device(device: EdgeDevice, *, memories: bool, graph: bool, empty: bool
     store, settings, models = device.store, device.settings, device.models
     directory = store.database.directory
     with write_lock(directory, math.inf, _LOCK):  # two at a time would add a document twice
-        carry_over.unpack(directory, store.database)
         reading = _read(device.sources, store, empty)
         plan = BuildPlan.of(settings, memories)
         parsed = device.rankings.take if settings.retrieval.order == "controller" else None
@@ -99,7 +98,7 @@ def _note(store: MemoryStore, key: str, now: str) -> None:
 
 
 def forget_memory(root: Path, sources: SourceSet, *, empty: bool) -> None:
-    """Delete a device's memory, so that the next build begins anew; waiting questions and answers stay.
+    """Delete a device's memory, so that the next build begins anew.
 
     Parameters
     ----------
@@ -119,7 +118,7 @@ def forget_memory(root: Path, sources: SourceSet, *, empty: bool) -> None:
         sources.read(may_be_empty=lambda _: empty)
     finally:
         sources.close()
-    MemoryStore.erase(root, first=carry_over.pack)
+    MemoryStore.erase(root)
     _drop_torn_names(root)
 
 

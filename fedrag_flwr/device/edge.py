@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from fedrag_flwr.exchange.device import SealedExchange
     from fedrag_flwr.exchange.sums import GroupSums
     from fedrag_flwr.memory.generate.memory_writer import Written
-    from fedrag_flwr.memory.store.outbox import DeliveredAnswers
+    from fedrag_flwr.memory.store.outbox import DeliveredAnswers, Outbox
     from fedrag_flwr.overlay.peer import DeviceWalks
     from fedrag_flwr.privacy.export import ExportFilter
     from fedrag_flwr.privacy.seals import SealingKey
@@ -119,7 +119,7 @@ class EdgeDevice:
         """Close the store, the filter, the caches and the sources, each also where another fails."""
         with ExitStack() as closing:  # the last one first
             closing.callback(self.store.close)
-            for part in ("walks", "sealed", "messages", "releases", "summaries", "sources"):
+            for part in ("walks", "sealed", "messages", "outbox", "delivered", "releases", "summaries", "sources"):
                 if (opened := self.__dict__.pop(part, None)) is not None:
                     closing.callback(opened.close)
 
@@ -468,16 +468,21 @@ class EdgeDevice:
         """What others answered for it."""
         from fedrag_flwr.memory.store.outbox import DeliveredAnswers
 
-        return DeliveredAnswers(self.store.database)
+        return DeliveredAnswers(self.kept)
+
+    @cached_property
+    def outbox(self) -> Outbox:
+        """Where questions of the people here wait for help."""
+        from fedrag_flwr.memory.store.outbox import Outbox
+
+        return Outbox(self.kept)
 
     @cached_property
     def waiting(self) -> DeviceWaiting:
         """Questions of the people here that wait for help."""
         from fedrag_flwr.device.pending import DeviceWaiting
-        from fedrag_flwr.memory.store.outbox import Outbox
 
-        outbox = Outbox(self.store.database, self.kept)
-        return DeviceWaiting(self.name, outbox, self.delivered, self.export, self.settings)
+        return DeviceWaiting(self.name, self.outbox, self.delivered, self.export, self.settings)
 
     @cached_property
     def messages(self) -> MessageLog:

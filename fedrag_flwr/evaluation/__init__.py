@@ -1,7 +1,7 @@
 """Metrics, result files, tables and the report."""
 
 from fedrag_flwr.evaluation.bootstrap import Interval, mean_interval, paired_difference, share_interval
-from fedrag_flwr.evaluation.gold import GoldQuestion, gold_line, read_gold
+from fedrag_flwr.evaluation.gold import GoldQuestion, read_gold
 from fedrag_flwr.evaluation.manifest import Manifest, collect_manifest
 from fedrag_flwr.evaluation.metrics import Verdict, accuracy, exact_match, f1, judge, judge_all, normalise_answer
 from fedrag_flwr.evaluation.report import render_report
@@ -28,7 +28,6 @@ __all__ = [
     "cost_table",
     "exact_match",
     "f1",
-    "gold_line",
     "judge",
     "judge_all",
     "kinds_table",

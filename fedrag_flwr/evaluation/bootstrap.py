@@ -25,6 +25,8 @@ Finite = Annotated[float, AllowInfNan(False)]
 _Strata = Sequence[NDArray[np.float64]]  # the values of each device
 
 _BLOCK = 1_000_000  # numbers
+_LEVEL = 0.95  # coverage of all intervals
+_Z = NormalDist().inv_cdf((1 + _LEVEL) / 2)
 _FEW = 5  # questions of a device: from fewer its own spread cannot be told
 
 
@@ -42,7 +44,6 @@ def mean_interval(
     *,
     rng: np.random.Generator,
     groups: Sequence[str] | None = None,
-    level: float = 0.95,
     resamples: int = 2000,
 ) -> Interval:
     """Bootstrap the mean of one value for each question.
@@ -56,17 +57,15 @@ def mean_interval(
     groups
         The device of each question, shape (n,): the estimate is then the mean of the devices' means, and questions are
         drawn anew within each device. A device with fewer than five takes its spread from all questions.
-    level
-        Coverage, in (0, 1).
     resamples
         Number of bootstrap resamples.
 
     Raises
     ------
     SettingError
-        There are no values, their shapes differ, or the level or the number of resamples is out of range.
+        There are no values, their shapes differ, or the number of resamples is out of range.
     """
-    return _interval(np.asarray(values, dtype=np.float64), _wilson, rng, groups, level, resamples)
+    return _interval(np.asarray(values, dtype=np.float64), _wilson, rng, groups, resamples)
 
 
 def paired_difference(
@@ -75,7 +74,6 @@ def paired_difference(
     *,
     rng: np.random.Generator,
     groups: Sequence[str] | None = None,
-    level: float = 0.95,
     resamples: int = 2000,
 ) -> Interval:
     """Bootstrap the difference of means `first` - `second` of two systems over the same questions.
@@ -85,15 +83,15 @@ def paired_difference(
     left, right = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if left.shape != right.shape:
         raise SettingError("a paired difference needs the same questions on both sides", where="bootstrap")
-    return _interval(left - right, _agresti_min, rng, groups, level, resamples)
+    return _interval(left - right, _agresti_min, rng, groups, resamples)
 
 
-def share_interval(right: float, of: int, level: float = 0.95) -> tuple[float, float]:
+def share_interval(right: float, of: int) -> tuple[float, float]:
     """Wilson's score interval of a share of `of` things; all of [0, 1] where there are none.
 
     For a mean of values within [0, 1] that adds up to `right` it is wider than needed, never narrower.
     """
-    return _score_bounds(right / of, of, NormalDist().inv_cdf((1 + level) / 2)) if of else (0.0, 1.0)
+    return _score_bounds(right / of, of, _Z) if of else (0.0, 1.0)
 
 
 def _interval(
@@ -101,19 +99,18 @@ def _interval(
     bounds: Callable[[_Strata, float], tuple[float, ...]],
     rng: np.random.Generator,
     groups: Sequence[str] | None,
-    level: float,
     resamples: int,
 ) -> Interval:
     if values.ndim != 1 or not values.size or (groups is not None and len(groups) != values.size):
         raise SettingError("values and groups must be flat, not empty and of one length", where="bootstrap")
-    if not 0.0 < level < 1.0 or resamples < 1:
-        raise SettingError("level must lie in (0, 1) and resamples above 0", where="bootstrap")
+    if resamples < 1:
+        raise SettingError("there must be one resample or more", where="bootstrap")
     strata = _strata(values, groups)
     value = float(np.mean([stratum.mean() for stratum in strata]))
     errors = np.mean([_errors(stratum, values, resamples, rng) for stratum in strata], axis=0)
     draws = np.clip(value + errors, values.min(), values.max())
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
-    told = (float(low), float(high), *bounds(strata, NormalDist().inv_cdf((1 + level) / 2)))
+    low, high = np.quantile(draws, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+    told = (float(low), float(high), *bounds(strata, _Z))
     return Interval(value, min(told), max(told))
 
 

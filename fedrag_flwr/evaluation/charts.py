@@ -1,18 +1,17 @@
-"""The report's figures as SVG: accuracy against latency, paths, latencies."""
+"""The report's figures as SVG: accuracy against latency, and paths."""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedrag_flwr.evaluation.measures import comparable, contenders, label, seconds
-from fedrag_flwr.evaluation.rows import AnswerRow
+from fedrag_flwr.evaluation.measures import comparable, contenders, label
 from fedrag_flwr.evaluation.scoring import PATHS, SystemResult
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def drawn(told: str, height: float) -> Iterator[tuple[Axes, Figure]]:
         yield axes, made
         file = io.StringIO()
         canvas.savefig(file, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
-    svg = re.sub(r'<g id="[^"]*"', "<g", file.getvalue())  # three figures on one page would share these
+    svg = re.sub(r'<g id="[^"]*"', "<g", file.getvalue())  # two figures on one page would share these
     made.svg = svg[svg.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{escape(told)}" ', 1)
 
 
@@ -111,28 +110,6 @@ def used_paths(systems: Systems) -> list[str]:
     found = {path for r in systems.values() for path, share in r.paths.items() if share}
     lost = [MISSING] if any(r.missing for r in systems.values()) else []
     return [path for path in PATHS if path in found] + sorted(found.difference(PATHS)) + lost
-
-
-def latencies(systems: Sequence[str], rows: Sequence[AnswerRow]) -> str:
-    """The measured latencies of each system as boxes on one log axis; empty where none was measured."""
-    found = {
-        name: [max(row.cost.seconds, _FLOOR) for row in rows if row.system == name and _measured(row)]
-        for name in systems
-    }
-    timed = {name: times for name, times in found.items() if times}
-    if not timed:
-        return ""
-    with drawn("Measured latency of each system", 0.8 + 0.35 * len(timed)) as (axes, made):
-        axes.boxplot(list(timed.values()), orientation="horizontal", whis=(5, 95), showfliers=False)
-        told = [f"{_short(name)}, median {seconds(float(np.median(times)))}" for name, times in timed.items()]
-        axes.set_yticks(range(1, len(timed) + 1), told)
-        axes.invert_yaxis()
-        axes.set(xscale="log", xlabel="seconds per answer; boxes hold the middle half, whiskers 5 to 95 %")
-    return made.svg
-
-
-def _measured(row: AnswerRow) -> bool:
-    return row.answer is not None and not row.cost.replayed
 
 
 def _short(name: str) -> str:

@@ -62,23 +62,6 @@ def read_gold(path: str | Path) -> list[GoldQuestion]:
     return list(found.values())
 
 
-def gold_line(question: GoldQuestion) -> str:
-    """Write a gold question as the JSON line that `read_gold` reads."""
-    fields: dict[str, object] = {
-        "id": question.question_id,
-        "question": question.text,
-        "answer": question.answer,
-        "aliases": list(question.aliases),
-        "kind": question.kind,
-        "documents": list(question.documents),
-        "home": question.home,
-        "split": question.split,
-    }
-    if question.must:
-        fields["must"] = list(question.must)
-    return json.dumps(fields, ensure_ascii=False)
-
-
 def _is_written(text: str) -> bool:
     """Whether a text can be written: half of a surrogate pair cannot."""
     return text.encode("utf-8", "replace").decode() == text

@@ -16,7 +16,6 @@ class Measure:
     """One measure; `higher_is_better` is None where neither more nor less is better by itself."""
 
     heading: str
-    meaning: str
     value: Callable[[SystemResult], float | None]
     show: Callable[[float | None], str]
     higher_is_better: bool | None = None
@@ -73,23 +72,23 @@ def _of_answers(value: Callable[[SystemResult], float]) -> Callable[[SystemResul
 
 
 QUALITY: Sequence[Measure] = (
-    Measure("ACC", "share of questions whose normalised gold answer is in the answer", lambda r: r.acc, points, True),
-    Measure("F1", "token overlap with the gold answer", lambda r: r.f1, points, True),
-    Measure("EM", "share of answers that equal the gold answer", lambda r: r.em, points, True),
-    Measure("Abstained", "share of questions that the system declined to answer", lambda r: r.abstained, points),
-    Measure("Missing", "share of questions without a reply, or with an error", lambda r: r.missing, points, False),
-    Measure("Mean latency", "mean measured latency", lambda r: r.latency_s.mean, seconds, False),
-    Measure("p50", "median measured latency", lambda r: r.latency_s.p50, seconds, False),
-    Measure("p95", "95th percentile of measured latency", lambda r: r.latency_s.p95, seconds, False),
+    Measure("ACC", lambda r: r.acc, points, True),
+    Measure("F1", lambda r: r.f1, points, True),
+    Measure("EM", lambda r: r.em, points, True),
+    Measure("Abstained", lambda r: r.abstained, points),
+    Measure("Missing", lambda r: r.missing, points, False),
+    Measure("Mean latency", lambda r: r.latency_s.mean, seconds, False),
+    Measure("p50", lambda r: r.latency_s.p50, seconds, False),
+    Measure("p95", lambda r: r.latency_s.p95, seconds, False),
 )
 COST: Sequence[Measure] = (
-    Measure("LLM calls", "language model calls per answer", _of_answers(lambda r: r.llm_calls), number, False),
-    Measure("Tokens in", "prompt tokens per answer", _of_answers(lambda r: r.tokens_in), number, False),
-    Measure("Tokens out", "generated tokens per answer", _of_answers(lambda r: r.tokens_out), number, False),
-    Measure("Messages", "requests and replies of the whole run", lambda r: r.messages, number, False),
-    Measure("Up", "bytes from devices to the server", lambda r: r.bytes_up, size),
-    Measure("Down", "bytes from the server to devices", lambda r: r.bytes_down, size),
-    Measure("Peak memory", "largest peak memory of any device", lambda r: r.peak_rss_mb or None, megabytes, False),
+    Measure("LLM calls", _of_answers(lambda r: r.llm_calls), number, False),
+    Measure("Tokens in", _of_answers(lambda r: r.tokens_in), number, False),
+    Measure("Tokens out", _of_answers(lambda r: r.tokens_out), number, False),
+    Measure("Messages", lambda r: r.messages, number, False),
+    Measure("Up", lambda r: r.bytes_up, size),
+    Measure("Down", lambda r: r.bytes_down, size),
+    Measure("Peak memory", lambda r: r.peak_rss_mb or None, megabytes, False),
 )
 
 

@@ -1,16 +1,12 @@
-"""Measures of answers and rankings: normalised match, verdicts, ranks, risk and coverage."""
+"""Measures of answers: normalised match, and verdicts."""
 
 from __future__ import annotations
 
-import math
 import re
 import string
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
 
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.records import Answer, Decision, failed
@@ -118,81 +114,3 @@ def judge_all(gold: Sequence[GoldQuestion], answers: Sequence[Answer]) -> list[V
     """Judge each gold question once, in order; of several answers to one question the first counts."""
     first = {answer.question_id: answer for answer in reversed(answers)}
     return [judge(question, first.get(question.question_id)) for question in gold]
-
-
-def reciprocal_rank(relevant: Sequence[bool]) -> float:
-    """Return 1 over the place of the first relevant one, 0 where there is none."""
-    return next((1.0 / place for place, one in enumerate(relevant, 1) if one), 0.0)
-
-
-def precision_at(relevant: Sequence[bool], k: int) -> float:
-    """Return the share of the first k places that are relevant; places that are not filled are not."""
-    return sum(relevant[:k]) / k
-
-
-def hit_at(relevant: Sequence[bool], k: int) -> float:
-    """Return 1.0 if any of the first k is relevant, else 0.0."""
-    return float(any(relevant[:k]))
-
-
-def ndcg_at(relevant: Sequence[bool], k: int, known: int) -> float:
-    """Return the discounted gain of the first k places over the best possible one (Järvelin and Kekäläinen 2002).
-
-    Parameters
-    ----------
-    relevant
-        By falling rank.
-    k
-        Places that count.
-    known
-        How many relevant ones there are in all, at least 1.
-    """
-    gain = sum(1.0 / math.log2(place + 1) for place, one in enumerate(relevant[:k], 1) if one)
-    return gain / sum(1.0 / math.log2(place + 1) for place in range(1, min(k, known) + 1))
-
-
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class RiskCoverage:
-    """The curve of a confidence score.
-
-    Parameters
-    ----------
-    coverage
-        Share of the questions answered, rising from 1/n to 1, one entry for each distinct score.
-    risk
-        Share of wrong ones among them.
-    """
-
-    coverage: Floats
-    risk: Floats
-
-    @property
-    def area(self) -> float:
-        """The area under the curve, in [0, 1]; smaller is better."""
-        widths = np.diff(np.concatenate([[0.0], self.coverage]))
-        return float(widths @ self.risk)
-
-    def at(self, coverage: float) -> float:
-        """The risk where at least this share is answered."""
-        place = int(np.searchsorted(self.coverage, coverage - 1e-12))
-        return float(self.risk[min(place, len(self.risk) - 1)])
-
-
-def risk_coverage(scores: Sequence[float], wrong: Sequence[bool]) -> RiskCoverage:
-    """Draw the curve of scores, each with whether its answer was wrong; questions of equal score stand together.
-
-    Raises
-    ------
-    ValueError
-        There is no question, or not one mark for each score.
-    """
-    if not scores or len(scores) != len(wrong):
-        raise ValueError("a curve needs questions, and a mark for each")
-    order = np.argsort(-np.asarray(scores), kind="stable")
-    ranked = np.asarray(scores)[order]
-    ends = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))
-    errors = np.cumsum(np.asarray(wrong, dtype=np.float64)[order])
-    return RiskCoverage((ends + 1) / len(ranked), errors[ends] / (ends + 1))

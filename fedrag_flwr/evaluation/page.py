@@ -89,7 +89,7 @@ Questions without a reply count as wrong.</p>
 {% if unmeasured %}Without a measured latency: {{ unmeasured|join(", ") }}.{% endif %}</figcaption></figure>
 <h2 id="paths">How questions were answered</h2>
 <figure>{{ shares }}</figure>
-{% if latencies %}<figure>{{ latencies }}</figure>{% else %}
+{% if not plane %}
 <p>No latency was measured in this run: all answers were replayed.</p>{% endif %}
 {{ by_path }}
 {{ declined }}

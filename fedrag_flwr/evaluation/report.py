@@ -75,7 +75,6 @@ def render_report(summary: Summary, rows: Sequence[AnswerRow], *, title: str = "
         traffic=_html(table.traffic(systems), "Traffic by phase"),
         plane=Markup(charts.plane(systems)),
         shares=Markup(charts.shares(systems)),
-        latencies=Markup(charts.latencies(list(systems), rows)),
         unmeasured=[name for name, result in systems.items() if result.latency_s.mean is None],
         replayed={name: points(result.replayed) for name, result in systems.items() if result.replayed},
         lost={name: result.missing_devices for name, result in systems.items() if result.missing_devices},

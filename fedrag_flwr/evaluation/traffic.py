@@ -41,31 +41,37 @@ class Traffic:
 
     Parameters
     ----------
-    messages
-        Requests and replies together.
-    bytes_up, bytes_down
-        Payload bytes from devices to the server, and from the server to devices.
     by_phase
-        The same by phase of the run (describe, build, share, answer, ...).
+        Messages, bytes and seconds by phase of the run (describe, build, share, answer, ...).
     missing
         Devices that were lost, each with the reason.
     """
 
-    messages: int = 0
-    bytes_up: int = 0
-    bytes_down: int = 0
     by_phase: Mapping[str, PhaseTraffic] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def messages(self) -> int:
+        """Requests and replies together."""
+        return sum(phase.messages for phase in self.by_phase.values())
+
+    @property
+    def bytes_up(self) -> int:
+        """Payload bytes from devices to the server."""
+        return sum(phase.bytes_up for phase in self.by_phase.values())
+
+    @property
+    def bytes_down(self) -> int:
+        """Payload bytes from the server to devices."""
+        return sum(phase.bytes_down for phase in self.by_phase.values())
+
     def add(self, phase: str, *, messages: int = 1, bytes_up: int = 0, bytes_down: int = 0) -> Traffic:
         """Return the traffic with messages of a phase added."""
-        return self + Traffic(
-            messages, bytes_up, bytes_down, {phase: PhaseTraffic(messages, bytes_up, bytes_down)}, missing={}
-        )
+        return self + Traffic({phase: PhaseTraffic(messages, bytes_up, bytes_down)})
 
     def waited(self, phase: str, seconds: float) -> Traffic:
         """Return the traffic with a round's seconds of a phase added."""
-        return self + Traffic(by_phase={phase: PhaseTraffic(seconds=seconds)})
+        return self + Traffic({phase: PhaseTraffic(seconds=seconds)})
 
     def lose(self, device: str, reason: str) -> Traffic:
         """Return the traffic with a device marked as missing; the first reason stands."""
@@ -75,9 +81,6 @@ class Traffic:
         """What came after an earlier state of the same run: phases without anything new are left out."""
         phases = {name: now - before.by_phase.get(name, PhaseTraffic()) for name, now in self.by_phase.items()}
         return Traffic(
-            self.messages - before.messages,
-            self.bytes_up - before.bytes_up,
-            self.bytes_down - before.bytes_down,
             {name: phase for name, phase in phases.items() if phase != PhaseTraffic()},
             {device: reason for device, reason in self.missing.items() if device not in before.missing},
         )
@@ -86,10 +89,4 @@ class Traffic:
         phases = dict(self.by_phase)
         for phase, traffic in other.by_phase.items():
             phases[phase] = phases.get(phase, PhaseTraffic()) + traffic
-        return Traffic(
-            self.messages + other.messages,
-            self.bytes_up + other.bytes_up,
-            self.bytes_down + other.bytes_down,
-            phases,
-            {**other.missing, **self.missing},
-        )
+        return Traffic(phases, {**other.missing, **self.missing})

@@ -3,7 +3,6 @@
 from fedrag_flwr.hypergraph.answer_paths import (
     PAPER,
     PRESETS,
-    REPOSITORY_PAIRS,
     REPOSITORY_PATHS,
     ConfidenceWeighting,
     DiffusionSettings,
@@ -12,18 +11,16 @@ from fedrag_flwr.hypergraph.answer_paths import (
     PathExplainer,
     PathSettings,
     answer_paths,
-    co_occurrences,
 )
 from fedrag_flwr.hypergraph.base import Learning, LearningSettings, Units, content_id
 from fedrag_flwr.hypergraph.learn import learn
-from fedrag_flwr.hypergraph.pagerank import PageRank, PageRankSettings, PairwiseKeys, PassageGraph, PassageGraphSettings
+from fedrag_flwr.hypergraph.pagerank import PageRank, PageRankSettings, PassageGraph, PassageGraphSettings
 from fedrag_flwr.hypergraph.tuples import KeySpace, TupleTable, VertexSeeds
 from fedrag_flwr.hypergraph.update import update
 
 __all__ = [
     "PAPER",
     "PRESETS",
-    "REPOSITORY_PAIRS",
     "REPOSITORY_PATHS",
     "ConfidenceWeighting",
     "DiffusionSettings",
@@ -34,7 +31,6 @@ __all__ = [
     "LearningSettings",
     "PageRank",
     "PageRankSettings",
-    "PairwiseKeys",
     "PassageGraph",
     "PassageGraphSettings",
     "PathExplainer",
@@ -43,7 +39,6 @@ __all__ = [
     "Units",
     "VertexSeeds",
     "answer_paths",
-    "co_occurrences",
     "content_id",
     "learn",
     "update",

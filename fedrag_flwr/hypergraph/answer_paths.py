@@ -55,9 +55,6 @@ PAPER = ConfidenceWeighting(factual=0.5, salience=0.0, bridge=0.5, boost=3.0)
 REPOSITORY_PATHS = ConfidenceWeighting(factual=0.2, salience=0.4, bridge=0.4, boost=2.0)
 """What the paper's published code weighs hyperedges with."""
 
-REPOSITORY_PAIRS = ConfidenceWeighting(factual=0.25, salience=0.55, bridge=0.2, boost=2.0)
-"""What the paper's published code weighs pairwise edges with."""
-
 
 FEWEST_TUPLES = 2
 FEWEST_VERTICES = 3
@@ -84,21 +81,8 @@ class KeyEdges:
     passages: csr_array
     weights: Floats
 
-    def pruned(self, share: float) -> KeyEdges:
-        """Keep the heaviest share of the edges, in (0, 1]; of equal ones those whose name comes first (section VII-B).
-
-        Raises
-        ------
-        SettingError
-            The share is out of range.
-        """
-        if not 0.0 < share <= 1.0:
-            raise SettingError("the share of edges to keep lies outside (0, 1]", where="key space")
-        order = sorted(range(len(self.names)), key=lambda edge: (-self.weights[edge], self.names[edge]))
-        kept = np.sort(np.array(order[: round(share * len(order))], dtype=np.int64))
-        return self._only(kept)
-
-    def _only(self, kept: NDArray[np.int64]) -> KeyEdges:
+    def only(self, kept: NDArray[np.int64]) -> KeyEdges:
+        """Some of the edges, by row."""
         names = tuple(self.names[edge] for edge in kept)
         return KeyEdges(names, self.vertices[kept], self.passages[kept], self.weights[kept])
 
@@ -153,16 +137,7 @@ def answer_paths(table: TupleTable, settings: PathSettings) -> KeyEdges:
         )
     places = incidence(tuples, table.places, np.ones(len(table)), (len(table), len(table.passages)))
     edges = KeyEdges(tuple(bridges.tolist()), vertices, _support(grouped @ places), weights)
-    return edges._only(kept)
-
-
-def co_occurrences(table: TupleTable) -> KeyEdges:
-    """Gather the vertices of each passage into one hyperedge, if there are three or more (Co-occurrence-HG)."""
-    vertices = _support(table.endpoints())
-    kept = np.flatnonzero(_row_sums(vertices) >= FEWEST_VERTICES)
-    count = len(table.passages)
-    own = incidence(np.arange(count), np.arange(count), np.ones(count), (count, count))
-    return KeyEdges(table.passages, vertices, own, np.ones(count))._only(kept)
+    return edges.only(kept)
 
 
 def _vertices_of(table: TupleTable) -> csr_array:

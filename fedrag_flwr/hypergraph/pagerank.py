@@ -1,4 +1,4 @@
-"""Personalised PageRank over tuples: between their ends (HKVM-RAG), or between vertices and passages (HippoRAG 2)."""
+"""Personalised PageRank over a graph (HKVM-RAG), and over that of vertices and passages (HippoRAG 2)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.hypergraph.answer_paths import ConfidenceWeighting
 from fedrag_flwr.hypergraph.neighbours import nearest
 from fedrag_flwr.hypergraph.rows import row_products
 from fedrag_flwr.hypergraph.tuples import TupleTable, incidence
@@ -84,43 +83,6 @@ class PageRank:
             if change < self._settings.tolerance:
                 break
         return np.asarray(mass, dtype=np.float64)
-
-
-class PairwiseKeys:
-    """A tuple is an edge between its head and its tail, and PageRank from the seeds scores vertices (section IV-E).
-
-    A passage gets the scores of its tuples' ends, each as often as it occurs.
-
-    Parameters
-    ----------
-    table
-        The tuples.
-    weighting
-        Weighs edges by their tuples' confidences; None: all alike.
-    settings
-        PageRank's.
-    """
-
-    def __init__(
-        self,
-        table: TupleTable,
-        weighting: ConfidenceWeighting | None = None,
-        settings: PageRankSettings | None = None,
-    ) -> None:
-        self.table = table
-        self.id = "pairwise-pagerank" if weighting is None else f"weighted-pairwise-pagerank({weighting})"
-        weights = table.confidence
-        if weighting is not None:
-            weights = weights * weighting.weights(table.factual, table.salience, table.bridge)
-        ends = np.concatenate([table.heads, table.tails])
-        others = np.concatenate([table.tails, table.heads])
-        count = len(table.vertices)
-        self._pagerank = PageRank(incidence(ends, others, np.tile(weights, 2), (count, count)), settings)
-        self._endpoints = table.endpoints()
-
-    def scores(self, seeds: Floats) -> Floats:
-        """Score the passages, shape (p,), from weights of seed vertices, shape (v,)."""
-        return np.asarray(self._endpoints @ self._pagerank.scores(seeds), dtype=np.float64)
 
 
 _SHORTEST_SYNONYM = 3  # letters and digits

@@ -1,7 +1,6 @@
 """Question-answer memories: generation, verification, the durable store, matching and fusion."""
 
 from fedrag_flwr.memory.generate.candidates import Candidate
-from fedrag_flwr.memory.generate.compose import Composed, Composite, compose
 from fedrag_flwr.memory.generate.generation import MemoryGenerator
 from fedrag_flwr.memory.generate.memory_writer import MemoryWriter, Written
 from fedrag_flwr.memory.generate.model import ModelGenerator
@@ -18,8 +17,6 @@ __all__ = [
     "SHARED_VERSION",
     "Candidate",
     "Change",
-    "Composed",
-    "Composite",
     "Contribution",
     "Counts",
     "Matcher",
@@ -32,7 +29,6 @@ __all__ = [
     "RuleGenerator",
     "VectorIndex",
     "Written",
-    "compose",
     "round_trip",
     "verify",
 ]

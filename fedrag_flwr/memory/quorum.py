@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from fedrag_flwr.memory.fusion.merge import FusionRules, owners, references
+from fedrag_flwr.memory.fusion.merge import FusionRules, owners
 from fedrag_flwr.memory.fusion.statement_key import holds
 from fedrag_flwr.records import Match
 from fedrag_flwr.text.negation import denials
@@ -65,8 +65,7 @@ class Quorum:
 
         A device's best match counts, and once. Where devices are equal in number, the one where the question is asked
         believes its own documents. Answers of which one holds the other's words in their order are the same where both
-        deny or neither does: then home's is given, or else the one that the others hold. What was composed of several
-        memories counts for no device.
+        deny or neither does: then home's is given, or else the one that the others hold.
         """
         claims: list[_Claim] = []
         heard: set[str] = set()
@@ -99,7 +98,7 @@ class Quorum:
         counts: Counter[str] = Counter()
         few = []
         for match in matches:
-            of = owners(match.item) or {owner for owner, _ in references(match.item)}
+            of = owners(match.item)
             if self.home in of or any(counts[name] < EACH for name in of):
                 few.append(match)
             counts.update(of)

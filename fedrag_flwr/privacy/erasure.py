@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from fedrag_flwr.errors import SettingError
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.operators import Bundle, Change
 from fedrag_flwr.privacy.replacement import PLACEHOLDER, placeholder
@@ -58,30 +57,16 @@ class QueryFocusedErasure:
     ----------
     pipeline, encoder
         Read and encode sentences.
-    keep
-        Least score of a sentence that stays, as a share of the best one's; 0 keeps all.
-    spans
-        Whether typed spans that the question does not need are erased, too.
     """
 
     name = "erasure"
 
-    def __init__(self, pipeline: Pipeline, encoder: Encoder, keep: float = KEEP, *, spans: bool = True) -> None:
+    def __init__(self, pipeline: Pipeline, encoder: Encoder) -> None:
         self._pipeline = pipeline
         self._encoder = encoder
-        self._keep = keep
-        self._spans = spans
 
     def validate(self) -> None:
-        """Refuse a share outside [0, 1].
-
-        Raises
-        ------
-        SettingError
-            If it is.
-        """
-        if not 0 <= self._keep <= 1:
-            raise SettingError(f"{self._keep} is no share", where="erasure", fix="choose from 0 to 1")
+        """There is nothing to check."""
 
     def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """Erase from each bundle what its question does not need."""
@@ -98,7 +83,7 @@ class QueryFocusedErasure:
         prose, changes = list(bundle.prose), list(bundle.changes)
         for field in range(1, len(bundle.prose)):
             own = [one for one in sentences if one.field == field]
-            kept = [one for one in own if one.score >= self._keep * best]
+            kept = [one for one in own if one.score >= KEEP * best]
             changes += [Change(field, SENTENCE, self.name, masked=True)] * (len(own) - len(kept))
             written = []
             for one in kept:
@@ -133,7 +118,7 @@ class QueryFocusedErasure:
         """A sentence without the spans that the question does not need, and their types."""
         doc = sentence.doc
         pieces, erased, at = [], [], sentence.start
-        for span in typed_spans(doc) if self._spans else ():
+        for span in typed_spans(doc):
             if sentence.start <= span.start and span.end <= sentence.end and self._is_idle(doc, span, asked, title):
                 pieces += [doc[at : span.start].text_with_ws, placeholder(span.type), doc[span.end - 1].whitespace_]
                 erased.append(span.type)

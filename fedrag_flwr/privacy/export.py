@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.errors import PrivacyError
+from fedrag_flwr.errors import FedragError, PrivacyError
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.bundles import (
     MOST_PARAGRAPH,
@@ -29,9 +29,9 @@ from fedrag_flwr.privacy.bundles import (
 )
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.normalise import clean
-from fedrag_flwr.privacy.operators import Bundle, Operator, OperatorChain
+from fedrag_flwr.privacy.operators import Bundle, Operator
 from fedrag_flwr.privacy.outgoing import OutgoingLedger
-from fedrag_flwr.privacy.vectors import Content, OutgoingVectors, mean_vectors, rescored, shown_vectors
+from fedrag_flwr.privacy.vectors import Content, item_vectors, mean_vectors, rescored, rounded, shown_vectors
 from fedrag_flwr.records import (
     MOST_LINE,
     Answer,
@@ -106,7 +106,9 @@ class ExportFilter:
         share_documents: bool = False,
         outgoing: OutgoingLedger | None = None,
     ) -> None:
-        self._chain = OperatorChain(operators, device)
+        for operator in operators:
+            operator.validate()
+        self._operators = tuple(operators)
         self._share_documents = share_documents
         self._encoder = encoder
         self._pipeline = pipeline
@@ -116,12 +118,12 @@ class ExportFilter:
         self.outgoing = OutgoingLedger(None) if outgoing is None else outgoing
         self.names = KnownNames() if names is None else names
         self.names.searched = self.rewrites
-        self._vectors = OutgoingVectors(encoder, device)
 
     @property
     def id(self) -> str:
         """What released forms depend on: the operators and their rules, the encoder and the text pipeline."""
-        return f"{RULES}|{self._chain.name}|{self._encoder.id}|{self._pipeline.id}"
+        chain = "+".join(operator.name for operator in self._operators) or "none"
+        return f"{RULES}|{chain}|{self._encoder.id}|{self._pipeline.id}"
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -131,7 +133,7 @@ class ExportFilter:
     @property
     def rewrites(self) -> bool:
         """Whether any operator changes what leaves."""
-        return self._chain.rewrites
+        return bool(self._operators)
 
     def close(self) -> None:
         """Close the list of private names, and the ledger of what left."""
@@ -161,8 +163,8 @@ class ExportFilter:
             else:
                 passed.append((item, bundle))
         released = tuple(
-            shown_item(item, bundle, vector, self._device, self._hide)
-            for (item, bundle), vector in zip(passed, self._vectors.of_items(passed), strict=True)
+            shown_item(item, bundle, self._rounded(vector), self._device, self._hide)
+            for (item, bundle), vector in zip(passed, item_vectors(passed, self._encoder), strict=True)
         )  # also those that read alike now: where one goes the other stays
         return self._released("items", released, withheld)
 
@@ -259,9 +261,11 @@ class ExportFilter:
             if not reason:
                 passed[own_id] = shown
         told = {name: content for name, content in (contents or {}).items() if name in passed}
-        vectors = self._vectors.of_texts(passed, mean_vectors(told, self._operate, self._encoder.encode))
+        vectors = mean_vectors(told, self._operate, self._encoder.encode)
+        alone = [name for name in passed if name not in vectors]
+        vectors |= zip(alone, self._encoder.encode([passed[name] for name in alone]), strict=True)
         released = [
-            SubgraphSummary(self._hide(own_id), shown if text else "", vectors[own_id], self._device)
+            SubgraphSummary(self._hide(own_id), shown if text else "", self._rounded(vectors[own_id]), self._device)
             for own_id, shown in passed.items()
         ]
         return self._released("summaries", tuple(released), withheld)
@@ -343,7 +347,7 @@ class ExportFilter:
         PrivacyError
             If it is not a finite vector of the encoder's dimension.
         """
-        shown = self._vectors.rounded(vector)
+        shown = self._rounded(vector)
         self._passed("vectors", (shown,))
         return shown
 
@@ -400,7 +404,9 @@ class ExportFilter:
 
     def _operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """What the operators make of texts, the documents' private names told first; changes are counted by rule."""
-        current = self._chain.operate(self.names.tell(bundles))
+        current = self.names.tell(bundles)
+        for operator in self._operators:
+            current = self._step(operator, current)
         self._counts.update(
             f"{'masked' if change.masked else 'replaced'} {change.type} by {change.rule}"
             for bundle in current
@@ -408,12 +414,28 @@ class ExportFilter:
         )
         return current
 
+    def _step(self, operator: Operator, bundles: Sequence[Bundle]) -> list[Bundle]:
+        """Run one operator; where it fails or loses a text nothing goes on, and the error says nothing of the texts."""
+        try:
+            rewritten = operator.operate(bundles)
+            failed = "" if len(rewritten) == len(bundles) else "lost a text"
+        except FedragError:
+            raise
+        except Exception as error:
+            rewritten, failed = [], f"failed ({type(error).__name__})"
+        if failed:  # raised here, so that no cause with a text hangs on it
+            raise PrivacyError(f"operator {operator.name} {failed}, so nothing is released", where=self._device)
+        return rewritten
+
     def _operate_evidence(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """As `_operate`, and refuse a text of which nothing is left, or too much."""
         return [
             replace(one, refusal=one.refusal or text_refusal(one.prose[0], MOST_PARAGRAPH))
             for one in self._operate(bundles)
         ]
+
+    def _rounded(self, vector: Vector) -> Vector:
+        return rounded(vector, self._encoder.dimension, self._device)
 
     def _hide(self, own_id: str) -> str:
         hidden = self._opaque(own_id)

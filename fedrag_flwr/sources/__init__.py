@@ -1,4 +1,4 @@
-"""Documents in: folders of files, benchmark files and their partition over devices."""
+"""Documents in: folders of files, databases and graphs."""
 
 from fedrag_flwr.sources.base import (
     Failure,
@@ -10,25 +10,16 @@ from fedrag_flwr.sources.base import (
     digest_of,
     make_document,
 )
-from fedrag_flwr.sources.benchmark import Benchmark, data_root, read_multihop
 from fedrag_flwr.sources.folder import FolderSource
-from fedrag_flwr.sources.partition import Partition, device_name, partition_documents, write_partition
 
 __all__ = [
-    "Benchmark",
     "Failure",
     "FolderSource",
-    "Partition",
     "Reading",
     "SearchableSource",
     "Skipped",
     "Source",
     "SourceHit",
-    "data_root",
-    "device_name",
     "digest_of",
     "make_document",
-    "partition_documents",
-    "read_multihop",
-    "write_partition",
 ]

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import logging
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from fedrag_flwr.errors import DocumentError, EmptySourceError, FedragError, SourceError
-from fedrag_flwr.records import Document
+from fedrag_flwr.files import replace_file
+from fedrag_flwr.records import Document, SharedDocument
 from fedrag_flwr.sources.base import MEANT_EMPTY, Failure, Reading, Skipped, make_document
 from fedrag_flwr.sources.conversion import Converter
 from fedrag_flwr.sources.formats import ENDINGS, FOREIGN, JSON_LINES, READERS, TEXTS, stem_of, why_unread
@@ -56,6 +58,7 @@ def mode_of(path: Path, kind: type[FedragError] = SourceError) -> int:
 
 _LOG = logging.getLogger(__name__)
 MAX_BYTES = 20 * 2**20
+_DOCUMENTS_PER_FILE = 2_000
 MAPPING_FILES = "*.source.toml"  # beside a folder's texts; each is a source of its own
 _KNOWN = frozenset(ENDINGS)
 
@@ -275,3 +278,27 @@ def _why_empty(failures: list[Failure], skipped: list[Skipped]) -> str:
 def _first(folder: str, failures: list[Failure]) -> str:
     """The folder, with the first file that could not be read: `what` may leave the device, a file's name may not."""
     return f"{folder}/{failures[0].name}" if failures else folder
+
+
+def write_documents(folder: Path, documents: Sequence[Document | SharedDocument], mode: int = 0o600) -> list[Path]:
+    """Write documents as ``<folder>/<n>.jsonl``, as `FolderSource` reads them; give these files.
+
+    Their mode is the owner's alone unless they are public.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for number, start in enumerate(range(0, len(documents), _DOCUMENTS_PER_FILE)):
+        rows = [
+            json.dumps({"id": one.id, "title": one.title, "text": one.text}, ensure_ascii=False)
+            for one in documents[start : start + _DOCUMENTS_PER_FILE]
+        ]
+        written.append(write_lines(folder / f"{number}.jsonl", rows, mode))
+    return written
+
+
+def write_lines(path: Path, rows: Sequence[str], mode: int) -> Path:
+    """Write lines to a file, which stays as it is where it holds them already; give the file."""
+    body = "".join(f"{row}\n" for row in rows).encode()
+    if not path.is_file() or path.read_bytes() != body:
+        replace_file(path, body, mode)
+    return path

@@ -9,7 +9,6 @@ from fedrag_flwr.text.segment import TITLE_SEPARATOR, document_title
 from fedrag_flwr.text.tuple_cache import (
     TupleManifest,
     drop_changed,
-    read_tuples,
     read_unchanged,
     unchanged,
     write_tuples,
@@ -37,7 +36,6 @@ __all__ = [
     "normalise_anchor",
     "normalise_line",
     "normalise_text",
-    "read_tuples",
     "read_unchanged",
     "typed_spans",
     "unchanged",

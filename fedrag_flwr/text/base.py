@@ -23,37 +23,18 @@ class ParsedPassage:
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
-    """A phrase of a question that describes a thing without naming it, and the question's words around it.
-
-    `noun` is the phrase's noun as a lemma: what kind of thing is described.
-    """
-
-    before: str
-    text: str
-    after: str
-    noun: str
-
-    def named(self, name: str) -> str:
-        """The question with a name in the description's place."""
-        return f"{self.before}{name}{'' if self.after.startswith('?') else ' '}{self.after}"
-
-
-@dataclass(frozen=True, slots=True)
 class QuestionAnalysis:
     """A question's typed facts, its anchors, and what it expects as an answer.
 
     `answer_type` is one of PERSON, ORG, GPE, LOC, DATE, YEAR, CARDINAL, QUANTITY, MONEY, PERCENT, YESNO, NAME (a proper
     name of another kind), or "" when the wording leaves it open. `asks` is the noun of the question phrase ("which
-    *rocket*", "how many *moons*") as a lemma, "" where it has none. `descriptions` are the phrases in it that describe
-    something without naming it.
+    *rocket*", "how many *moons*") as a lemma, "" where it has none.
     """
 
     facts: tuple[Fact, ...]
     anchors: tuple[str, ...]
     answer_type: str
     asks: str = ""
-    descriptions: tuple[Description, ...] = ()
 
 
 class Pipeline(Protocol):

@@ -108,13 +108,7 @@ def _regular_past(lemma: str) -> str:
     return lemma + "ed"
 
 
-_PASTS = frozenset(forms[0] for forms in _IRREGULAR.values())
 _PARTICIPLES = frozenset(forms[1] for forms in _IRREGULAR.values())
-
-
-def is_past(word: str) -> bool:
-    """Whether a lower-case word looks like a simple past."""
-    return word.islower() and (word in _PASTS or (word.endswith("ed") and len(word) > 4))
 
 
 def is_participle(word: str) -> bool:

@@ -39,11 +39,6 @@ def denials(told: Iterable[str]) -> frozenset[str]:
     return DENYING.intersection(told)
 
 
-def denies(text: str) -> bool:
-    """Whether a text denies or excepts, outside of names ("No Way Home") and idioms ("not only")."""
-    return bool(denials(_words(text)))
-
-
 def misses(question: str, told: str) -> str:
     """In which sense a question asks for something else than another one, near in its wording, or "".
 

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING
 
 from fedrag_flwr.text.base import QuestionAnalysis
-from fedrag_flwr.text.described import descriptions
 from fedrag_flwr.text.facts import facts_between, typed_spans
 from fedrag_flwr.text.lexicon import (
     AUXILIARIES,
@@ -51,10 +50,7 @@ def analyse_question(doc: Doc) -> QuestionAnalysis:
         for fact in facts_between(doc, typed_spans(doc), 0, len(doc))
         if fact.anchor not in GENERIC and not WH.intersection(fact.anchor.split())
     )
-    asking = _question_word(doc)
-    return QuestionAnalysis(
-        facts, anchors_of(facts), answer_type(doc), asked_noun(doc), descriptions(doc, asking.i if asking else None)
-    )
+    return QuestionAnalysis(facts, anchors_of(facts), answer_type(doc), asked_noun(doc))
 
 
 def asked_noun(doc: Doc) -> str:

@@ -64,7 +64,7 @@ def write_tuples(
     """Freeze tuples in a file, with the manifest beside it (``.manifest.json``).
 
     `passages` are ids and texts; a tuple's passage is one of the ids, or belongs to one as ``ID#...``. The file is in
-    place before its manifest: a process killed between the two leaves a mismatch, which `read_tuples` refuses.
+    place before its manifest: a process killed between the two leaves a mismatch, which `read_unchanged` refuses.
     """
     body = "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in tuples).encode()
     texts = _digests(passages)
@@ -85,29 +85,6 @@ def write_tuples(
     return manifest
 
 
-def read_tuples(
-    path: Path,
-    passages: Sequence[tuple[str, str]],
-    *,
-    extractor: str,
-    pipeline: str = "",
-    settings: Mapping[str, str] | None = None,
-) -> tuple[list[EvidenceTuple], TupleManifest]:
-    """Read frozen tuples of these passages, made by this extractor.
-
-    Raises
-    ------
-    StoreCorruptError
-        The file or its manifest is missing, torn or changed.
-    StoreMismatchError
-        It was made by another extractor, pipeline or settings, or of other passages; the error names which.
-    """
-    tuples, manifest = read_unchanged(path, passages, extractor=extractor, pipeline=pipeline, settings=settings)
-    if manifest.passages != _digests(passages):
-        raise StoreMismatchError("the tuples have other passages", where=path.name, fix="extract them anew")
-    return tuples, manifest
-
-
 def read_unchanged(
     path: Path,
     passages: Sequence[tuple[str, str]],
@@ -120,8 +97,10 @@ def read_unchanged(
 
     Raises
     ------
-    StoreCorruptError, StoreMismatchError
-        As `read_tuples`, but for other passages.
+    StoreCorruptError
+        The file or its manifest is missing, torn or changed.
+    StoreMismatchError
+        It was made by another extractor, pipeline or settings; the error names which.
     """
     tuples, manifest = _frozen(path)
     wanted = {"schema": SCHEMA, "extractor": extractor, "pipeline": pipeline, "settings": dict(settings or {})}

@@ -20,12 +20,13 @@ from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.memory.store.schema import SCHEMA_VERSION
 from fedrag_flwr.records import Document
 from fedrag_flwr.settings import Settings, fedrag_home
-from fedrag_flwr.sources import Benchmark, FolderSource, read_multihop
-from fedrag_flwr.sources.partition import Partition, partition_documents, write_documents
+from fedrag_flwr.sources.folder import FolderSource, write_documents
 from fedrag_flwr.text.options import without_options
 from fedrag_flwr.text.pipeline import SpacyPipeline
 from simulations.answers.made_up import made_up
 from simulations.corpora.domain_data import DomainQuestion, read_domains
+from simulations.corpora.multihop import Benchmark, read_multihop
+from simulations.corpora.partition import Partition, partition_documents
 
 USED = 160  # dev rows of each multi-hop set that earlier tables asked
 ROWS = 60  # questions that a table asks of each set but `demo` and `guides`

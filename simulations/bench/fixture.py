@@ -22,10 +22,10 @@ from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import BuildReport
 from fedrag_flwr.retrieval import QuestionVectors
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
-from fedrag_flwr.sources import Partition, partition_documents, write_partition
 from simulations.answers.sets import departments, rows_after
 from simulations.baselines import Keep, Limits, Substrate
 from simulations.bench.plan import DEPARTMENTS, BenchPlan
+from simulations.corpora.partition import Partition, partition_documents, write_partition
 from simulations.fixtures.kept_devices import notes_of
 
 _BUILDING = (

@@ -23,9 +23,9 @@ from pandas import DataFrame
 from fedrag_flwr.cli.console import SetOption, changed, err, out, settings_from, with_errors
 from fedrag_flwr.errors import SettingError, SourceError
 from fedrag_flwr.settings import Plain, Settings
-from fedrag_flwr.sources.benchmark import data_root
 from simulations.bench.kept_rows import KeptRows, this_code
 from simulations.bench.tables import line_chart, markdown
+from simulations.corpora.multihop import data_root
 
 T = TypeVar("T")
 

@@ -23,9 +23,9 @@ from fedrag_flwr.exchange.routing import restored, rounded
 from fedrag_flwr.knowledge_graph.routing import choose_owners
 from fedrag_flwr.privacy.ckks import QuestionCipher, Sandbox, SummaryScorer
 from fedrag_flwr.records import OwnedRows
-from fedrag_flwr.sources.benchmark import read_multihop
 from simulations.bench.frame import Bench
 from simulations.bench.measure import seconds_of
+from simulations.corpora.multihop import read_multihop
 from simulations.corpora.sentences import DATASETS, encoded, pooled_documents, sentences_of
 
 Floats = NDArray[np.float32]

@@ -1,8 +1,7 @@
 """What does the server's shared memory cost: all devices at once, and a round in which one memory in a hundred changed?
 
-A hundred devices share made-up memories. Names repeat, so that memories meet for two-hop questions, and one in twenty
-is the neighbour's too. Every delta is encoded and decoded as it travels, page by page. One device stands for all in
-what it gets. Each size runs in a process of its own, on one thread.
+A hundred devices share made-up memories. One in twenty is the neighbour's too. Every delta is encoded and decoded as it
+travels, page by page. One device stands for all in what it gets. Each size runs in a process of its own, on one thread.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -77,7 +76,7 @@ def measure(size: int, devices: int) -> list[Row]:
     base = peak_rss_mb()
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
-        shared = SharedMemory.open(Path(folder) / "server", *models, bridges_per_item=1)
+        shared = SharedMemory.open(Path(folder) / "server", *models)
         identity = {"device": ASKER, "dimension": str(models[0].dimension)}
         with MemoryStore.open(Path(folder) / "device", identity, foreign_limit=2 * size) as device:
             known = ("", 0)
@@ -92,18 +91,16 @@ def measure(size: int, devices: int) -> list[Row]:
                         done.sent += len(page.items)
                         with done.timed("take"):
                             shared.take(came)
-                for step, act in (("merge", shared.merge), ("compose", shared.compose)):
-                    with done.timed(step):
-                        act()
+                with done.timed("merge"):
+                    report = shared.fuse()
                 known = _hand_out(shared, device, known, done)
-                report = shared.fuse().counts()
                 rows.append(
                     {
                         "memories": size,
                         "round": title,
                         "sent": done.sent,
                         **{f"{step} s": round(seconds, 2) for step, seconds in done.seconds.items()},
-                        **{name: count for name, count in report.items() if not name.startswith("rejected")},
+                        **asdict(report),
                         "B up each": round(done.up / done.sent),
                         "got": done.got,
                         "down MB": round(done.down / 1e6, 2),

@@ -28,10 +28,10 @@ from fedrag_flwr.hypergraph.descent import descend
 from fedrag_flwr.hypergraph.learn import begin
 from fedrag_flwr.hypergraph.objective import Entries, hard_objective
 from fedrag_flwr.hypergraph.rows import project_rows
-from fedrag_flwr.sources.benchmark import read_multihop
 from simulations.bench.frame import Bench
 from simulations.bench.kept_rows import Row
 from simulations.bench.measure import memory_mb
+from simulations.corpora.multihop import read_multihop
 from simulations.corpora.sentences import DATASETS, encoded, pooled_documents, sentence_units, sentences_of
 
 SEED = 7

@@ -38,11 +38,12 @@ from fedrag_flwr.retrieval import (
     out_of_fold,
     searchable_text,
 )
-from fedrag_flwr.sources.benchmark import read_multihop
 from simulations.bench.frame import Bench
 from simulations.bench.plan import named
 from simulations.bench.tables import Order, gained, ids, recalls
 from simulations.corpora.candidates import PAIRWISE, PATHS, RARE, by_key_spaces, key_spaces
+from simulations.corpora.key_spaces import pruned
+from simulations.corpora.multihop import read_multihop
 from simulations.corpora.retrieval_pool import Pool, by_blocks, hipporag_pool, own_tuples, question_vectors, token_table
 from simulations.corpora.sentences import DATASETS, encoded, pooled_documents
 
@@ -178,7 +179,7 @@ def rank_by_spaces(
     paths = spaces[PATHS]
     if isinstance(paths, HyperedgeKeys):
         spaces[f"{PATHS}, two steps"] = HyperedgeKeys("deeper", table, paths.edges, DiffusionSettings(depth=2))
-        spaces[f"{PATHS}, heaviest half"] = HyperedgeKeys("pruned", table, paths.edges.pruned(0.5))
+        spaces[f"{PATHS}, heaviest half"] = HyperedgeKeys("pruned", table, pruned(paths.edges, 0.5))
     text_of = {passage.id: searchable_text(passage) for passage in passages}
     supporting = [question.documents for question in questions]
     answering = [

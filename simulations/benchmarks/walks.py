@@ -27,7 +27,7 @@ from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.records import Answer, Document, Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.base import make_document
-from fedrag_flwr.sources.partition import write_documents
+from fedrag_flwr.sources.folder import write_documents
 from simulations.bench.frame import Bench
 from simulations.bench.kept_rows import KeptRows, Row, this_code
 from simulations.bench.plan import named

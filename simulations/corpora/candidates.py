@@ -20,11 +20,9 @@ from fedrag_flwr.hypergraph import (
     PRESETS,
     HyperedgeKeys,
     KeySpace,
-    PairwiseKeys,
     TupleTable,
     VertexSeeds,
     answer_paths,
-    co_occurrences,
 )
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.models.registry import DEFAULT_ENCODER
@@ -47,6 +45,7 @@ from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.text import ParseExtractor, SpacyPipeline
 from fedrag_flwr.text.pipeline import RULES_VERSION
 from simulations.bench.kept_rows import KeptRows
+from simulations.corpora.key_spaces import PairwiseKeys, co_occurrences
 from simulations.corpora.retrieval_pool import extracted
 from simulations.corpora.sentences import DATASETS, rows_of
 

@@ -21,8 +21,9 @@ from fedrag_flwr.privacy.normalise import normal_name
 from fedrag_flwr.privacy.register import Register, read_register
 from fedrag_flwr.records import Document, Fact, MemoryItem, silent
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.sources import Reading, read_multihop
+from fedrag_flwr.sources import Reading
 from fedrag_flwr.text.base import Pipeline
+from simulations.corpora.multihop import read_multihop
 from simulations.corpora.sentences import DATASETS
 
 DEVICE = "device-0"

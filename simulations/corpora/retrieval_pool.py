@@ -16,7 +16,7 @@ from fedrag_flwr.models import load_encoder
 from fedrag_flwr.records import Document, EvidenceTuple, Passage
 from fedrag_flwr.retrieval import QuestionVectors, TokenTable, searchable_text
 from fedrag_flwr.settings import fedrag_home
-from fedrag_flwr.text import ParseExtractor, SpacyPipeline, read_tuples, write_tuples
+from fedrag_flwr.text import ParseExtractor, SpacyPipeline, read_unchanged, write_tuples
 
 _BLOCK = 1_024  # passages whose tuples are kept together
 
@@ -93,7 +93,7 @@ def own_tuples(passages: Sequence[Passage]) -> list[EvidenceTuple]:
     texts = [(passage.id, searchable_text(passage)) for passage in passages]
     kept = folder / f"{hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:32]}.jsonl"
     with suppress(StoreCorruptError, StoreMismatchError):  # none yet, or of other rules
-        return read_tuples(kept, texts, extractor=extractor.id, pipeline=pipeline.id)[0]
+        return read_unchanged(kept, texts, extractor=extractor.id, pipeline=pipeline.id)[0]
     found = extracted(passages, pipeline, extractor)
     write_tuples(kept, found, texts, extractor=extractor.id, pipeline=pipeline.id)
     print(f"extracted {len(found)} tuples from {len(passages)} passages", flush=True)

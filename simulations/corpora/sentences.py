@@ -20,8 +20,8 @@ from fedrag_flwr.hypergraph import Units
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.records import Document
 from fedrag_flwr.settings import fedrag_home
-from fedrag_flwr.sources.benchmark import read_multihop
 from fedrag_flwr.text.segment import under_title
+from simulations.corpora.multihop import read_multihop
 
 DATASETS = {"HotpotQA": "hotpotqa", "2WikiMultiHopQA": "2wikimultihopqa", "MuSiQue": "musique"}
 _CUT = re.compile(r"(?<=[.!?])[\"')]?\s+(?=[\"'(]?[A-Z0-9])")

@@ -17,12 +17,12 @@ from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyp
 from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped, unused-ignore]
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.evaluation.metrics import RiskCoverage, risk_coverage
 from fedrag_flwr.knowledge_graph.answers import GraphAnswers
 from fedrag_flwr.knowledge_graph.gate import ALONE, INFORMED, GateModel
 from fedrag_flwr.knowledge_graph.gate_signals import SIGNALS, Signals
 from fedrag_flwr.records import Vector
 from simulations.bench.frame import Bench
+from simulations.bench.ranking import RiskCoverage, risk_coverage
 from simulations.corpora.domain_devices import DomainDevices, as_asked, build
 
 FOLDS, SEED = 5, 7

@@ -26,9 +26,9 @@ from fedrag_flwr.retrieval.source_router import (
     centroids_of,
     features_of,
 )
-from fedrag_flwr.sources.benchmark import Benchmark, read_multihop
 from fedrag_flwr.text.segment import under_title
 from simulations.bench.frame import Bench
+from simulations.corpora.multihop import Benchmark, read_multihop
 from simulations.corpora.sentences import DATASETS, encoded
 
 Floats = NDArray[np.float32]

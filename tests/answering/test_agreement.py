@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from fedrag_flwr.memory.fusion.merge import COMPOSED
 from fedrag_flwr.memory.quorum import Quorum
 from fedrag_flwr.records import Match, MemoryItem
 from tests.memory.store.samples import unit_vector
@@ -46,17 +45,15 @@ CASES: list[tuple[str, list[Said], str]] = [
     ("home is outvoted", [("home", "Eve", "q"), ("b", "Ada", "q"), ("c", "Ada", "q")], "Ada"),
     ("a near copy does not beat other wordings", [("a", "Eve", "q"), ("b", "Ada", "else"), ("c", "Ada", "far")], "Ada"),
     ("a device's second answer does not count", [("a", "Ada", "q"), ("b", "Ada", "q"), ("a", "Eve", "q")], "Ada"),
-    ("a composed memory gives way", [("", "Eve", "q"), ("b", "Ada", "q")], "Ada"),
 ]
 
 
 def match(number: int, said: Said) -> Match:
     names, answer, near = said
-    merged = not names or "+" in names
-    edges = tuple(f"{name}/e{number}" for name in (names or "x+y").split("+")) if merged else (f"e{number}",)
-    name = f"i{number}" if names else f"i{number}{COMPOSED}"
+    merged = "+" in names
+    edges = tuple(f"{name}/e{number}" for name in names.split("+")) if merged else (f"e{number}",)
     origin = "fusion" if merged else names
-    item = MemoryItem(name, "Who?", answer, "multi-hop", "PERSON", edges, (), unit_vector(near), origin)
+    item = MemoryItem(f"i{number}", "Who?", answer, "single", "PERSON", edges, (), unit_vector(near), origin)
     return Match(item, 1.0 - number / 100, 1.0, 0.0)
 
 
@@ -71,7 +68,6 @@ ENOUGH: list[tuple[str, list[Said], int, str]] = [
     ("one device, five memories", [("a", "Ada", "q")] * 5, 2, ""),
     ("two of two", [("a", "Ada", "q"), ("b", "Ada", "else")], 2, "Ada"),
     ("a merged memory", [("a+b", "Ada", "q")], 2, "Ada"),
-    ("a composed memory", [("", "Ada", "q")], 1, ""),
     ("home alone", [("home", "Ada", "q")], 3, "Ada"),
 ]
 

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.answering.recall import RECALLED, Recall
 from fedrag_flwr.memory import quorum
-from fedrag_flwr.memory.fusion.merge import FusionRules, Words, merge
+from fedrag_flwr.memory.fusion.merge import FusionRules, Words
 from fedrag_flwr.memory.matcher import Matcher
 from fedrag_flwr.memory.quorum import EACH, Quorum
 from fedrag_flwr.records import Match, MemoryItem, Vector
 from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.base import Pipeline
+from tests.memory.fusion.whole import merge
 from tests.memory.store.samples import unit_vector
 
 DIMENSION = 64

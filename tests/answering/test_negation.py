@@ -9,7 +9,7 @@ from fedrag_flwr.memory.matcher import Matcher
 from fedrag_flwr.memory.quorum import Quorum
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import MemoryItem
-from fedrag_flwr.text.negation import content, denies, misses
+from fedrag_flwr.text.negation import content, misses
 from tests.memory.store.samples import unit_vector
 
 TURNED: list[tuple[str, str, str]] = [  # a question, a memory's question, part of the reason ("" where it fits)
@@ -99,23 +99,6 @@ def test_a_memory_must_tell_of_the_end_that_is_asked_for(question: str, told: st
     recall = Recall(Matcher([], 0.6), encoder, 0.5, 1.0, Quorum("home"), lambda item: ())
     item = MemoryItem("i", told, "1980", "single", "YEAR", ("e",), (), unit_vector("q"), "home")
     assert misses(question, told) or recall.relation(question, item) < recall.told
-
-
-@pytest.mark.parametrize(
-    ("text", "denied"),
-    [
-        ("It was not signed.", True),
-        ("He didn't sign.", True),
-        ("All but without him.", True),
-        ("It was signed.", False),
-        ("Not only he signed.", False),
-        ("She wrote No Way Home.", False),
-        ("Room no. 5", False),
-        ("", False),
-    ],
-)
-def test_what_denies(text: str, denied: bool) -> None:
-    assert denies(text) == denied
 
 
 @pytest.mark.parametrize(

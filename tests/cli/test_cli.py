@@ -30,7 +30,7 @@ from fedrag_flwr.overlay.peer import NOTES
 from fedrag_flwr.overlay.walk_records import WalkNotes
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.records import Answer, AnswerBatch, Question, because
-from fedrag_flwr.settings import Plain, Settings
+from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from tests.sources.files import lock
 
 CHANGES = ("models.generator=smollm2-135m", "memory.tokens-per-kilotoken=0", "memory.delta=0.8")
@@ -176,25 +176,25 @@ def test_a_rebuild_forgets_the_old_store(built: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "kept"), [(["--set", "memroy.delta=0.8"], True), (["--source", "/no/such/folder"], True), ([], False)]
+    ("words", "stays"), [(["--set", "memroy.delta=0.8"], True), (["--source", "/no/such/folder"], True), ([], False)]
 )
-def test_a_rebuild_takes_waiting_questions_along(built: Any, tmp_path: Path, words: list[str], kept: bool) -> None:
+def test_a_rebuild_leaves_waiting_questions(built: Any, tmp_path: Path, words: list[str], stays: bool) -> None:
     """And where something is wrong, the old memory stays."""
     root = tmp_path / "store"
     store = ["--store", str(root), "--name", "spare", *SMALL]
     before = parsed("build", built["folder"], *store, "--json")
-    with MemoryStore.open(root, {}, create=False) as memory:
-        outbox = Outbox(memory.database, tmp_path / "keys")
+    kept = fedrag_home() / "privacy" / "spare"
+    told = Answer("q0", "Odile Varro", "remote", 0.8, decisions=(because("place", "at the server", 0.8),))
+    with MemoryStore.open(root, {}, create=False) as memory, closing(Outbox(kept)) as outbox:
         outbox.put(Question("q1", "Who signed the lease?", "spare"))
-        told = Answer("q0", "Odile Varro", "remote", 0.8, decisions=(because("place", "at the server", 0.8),))
-        DeliveredAnswers(memory.database).put([told])
+        DeliveredAnswers(kept).put([told])
         secret = memory.state()
-    assert (run("build", built["folder"], *store, "--rebuild", *words).exit_code != 0) == kept
-    with MemoryStore.open(root, {}, create=False) as memory:
-        waiting = Outbox(memory.database, tmp_path / "keys").waiting()
-        assert [one.text for one in waiting] == ["Who signed the lease?"]
-        assert DeliveredAnswers(memory.database).all() == {"q0": told}
-        assert (memory.version == before["version"], memory.state() == secret) == (kept, kept)
+    assert (run("build", built["folder"], *store, "--rebuild", *words).exit_code != 0) == stays
+    with MemoryStore.open(root, {}, create=False) as memory, closing(Outbox(kept)) as outbox:
+        assert [one.text for one in outbox.waiting()] == ["Who signed the lease?"]
+        assert DeliveredAnswers(kept).all() == {"q0": told}
+        assert (memory.version == before["version"], memory.state() == secret) == (stays, stays)
+        outbox.withdraw("q1")
         assert memory.counts().documents == before["documents"]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fedrag_flwr.records import EvidenceTuple, Passage
-from fedrag_flwr.sources.benchmark import data_root
+from simulations.corpora.multihop import data_root
 
 MODES = ("default", "hash")
 

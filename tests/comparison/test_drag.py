@@ -11,7 +11,7 @@ import pytest
 
 from fedrag_flwr.overlay import Visit, Walk, WalkCount, WalkRules, run_walk
 from fedrag_flwr.records import WalkKind
-from fedrag_flwr.sources.benchmark import data_root
+from simulations.corpora.multihop import data_root
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 import pytest
 
 from fedrag_flwr.retrieval import CoverageRetriever, DenseRetriever, searchable_text
-from fedrag_flwr.sources.benchmark import data_root
 from simulations.bench.tables import recalls
 from simulations.benchmarks.retrieval import rank_all, walk
+from simulations.corpora.multihop import data_root
 from simulations.corpora.retrieval_pool import Pool, hipporag_pool, question_vectors, token_table
 from simulations.corpora.sentences import encoded
 

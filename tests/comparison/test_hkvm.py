@@ -6,17 +6,15 @@ import pytest
 
 from fedrag_flwr.hypergraph import (
     PRESETS,
-    REPOSITORY_PAIRS,
     HyperedgeKeys,
     KeySpace,
-    PairwiseKeys,
     TupleTable,
     VertexSeeds,
     answer_paths,
-    co_occurrences,
 )
 from fedrag_flwr.hypergraph.tuples import tokens
 from fedrag_flwr.retrieval import Bm25Retriever, KeySpaceRetriever
+from simulations.corpora.key_spaces import REPOSITORY_PAIRS, PairwiseKeys, co_occurrences
 from tests.comparison.hkvm import MODES, Case, Expected, cases, expected
 
 METHODS: dict[str, Callable[[TupleTable], KeySpace]] = {

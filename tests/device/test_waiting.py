@@ -9,7 +9,7 @@ import pytest
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.device.pending import OWN_ALONE, TRIES
 from fedrag_flwr.errors import BudgetError
-from fedrag_flwr.privacy.operators import Bundle, OperatorChain
+from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.records import Answer, AnswerMode, Cost, Evidence, EvidenceUnit, Question, WaitingRequest
 from tests.strategies.federation import shared_federation
 
@@ -39,7 +39,7 @@ def test_a_question_that_may_not_leave_costs_no_other_its_turn(device: EdgeDevic
     with device:
         for name in ("first", "second", "third"):
             device.waiting.outbox.put(Question(name, f"What is the {name}?", "rivers"))
-        device.export._chain = OperatorChain([Refusing()], "rivers")
+        device.export._operators = (Refusing(),)
         for _ in range(TRIES):
             assert [one.id for one in device.offer(WaitingRequest(True, 10)).questions] == ["first", "third"]
         assert {one.id: one.tries for one in device.waiting.outbox.waiting()} == dict.fromkeys(

@@ -96,7 +96,7 @@ def test_what_never_happened_in_forty_questions_may_happen_in_the_next() -> None
 @given(SHARES)
 def test_the_interval_holds_the_value(values: list[float]) -> None:
     groups = [str(number % 3) for number in range(len(values))]
-    interval = mean_interval(values, rng=rng(), groups=groups, resamples=200, level=0.999)
+    interval = mean_interval(values, rng=rng(), groups=groups, resamples=200)
     assert interval.low - 1e-9 <= interval.value <= interval.high + 1e-9
     same = paired_difference(values, values, rng=rng(), groups=groups, resamples=50)
     assert same.value == 0
@@ -104,18 +104,11 @@ def test_the_interval_holds_the_value(values: list[float]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "groups", "level", "resamples"),
-    [
-        ([], None, 0.95, 10),
-        ([1, 2], ["a"], 0.95, 10),
-        ([1], None, 1.0, 10),
-        ([1], None, 0.95, 0),
-        ([[1]], None, 0.95, 9),
-    ],
+    ("values", "groups", "resamples"), [([], None, 10), ([1, 2], ["a"], 10), ([1], None, 0), ([[1]], None, 9)]
 )
-def test_bad_arguments(values: list[float], groups: list[str] | None, level: float, resamples: int) -> None:
+def test_bad_arguments(values: list[float], groups: list[str] | None, resamples: int) -> None:
     with pytest.raises(SettingError):
-        mean_interval(values, rng=rng(), groups=groups, level=level, resamples=resamples)
+        mean_interval(values, rng=rng(), groups=groups, resamples=resamples)
 
 
 def test_a_pair_needs_the_same_questions() -> None:

@@ -108,7 +108,7 @@ def test_the_page_is_accessible(made: tuple[Summary, list[AnswerRow], str]) -> N
     page = outline(made[2])
     assert len(page.ids) == len(set(page.ids))
     assert page.tags["caption"] == page.tags["table"]
-    assert page.tags["svg"] == 3
+    assert page.tags["svg"] == 2
     assert all("aria-label" in svg for svg in re.findall(r"<svg[^>]*>", made[2]))
 
 

@@ -17,15 +17,14 @@ from fedrag_flwr.hypergraph import (
     HyperedgeKeys,
     PageRank,
     PageRankSettings,
-    PairwiseKeys,
     PathSettings,
     TupleTable,
     VertexSeeds,
     answer_paths,
-    co_occurrences,
 )
 from fedrag_flwr.hypergraph.tuples import entities
 from fedrag_flwr.records import EvidenceTuple
+from simulations.corpora.key_spaces import PairwiseKeys, co_occurrences, pruned
 
 PASSAGES = ("p0", "p1", "p2")
 SHARES = st.floats(0.0, 1.0, allow_subnormal=False)
@@ -109,10 +108,10 @@ def test_pruning_keeps_the_heaviest() -> None:
         PASSAGES,
     )
     edges = answer_paths(table, PRESETS["paper"])
-    assert edges.pruned(0.5).names == ("n", "o")
-    assert edges.pruned(1.0).names == edges.names
+    assert pruned(edges, 0.5).names == ("n", "o")
+    assert pruned(edges, 1.0).names == edges.names
     with pytest.raises(SettingError):
-        edges.pruned(0.0)
+        pruned(edges, 0.0)
 
 
 @given(TUPLES, st.integers(0, 2**32 - 1))

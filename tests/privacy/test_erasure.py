@@ -26,10 +26,13 @@ ASKED = "Who designed Tarn Bridge?"
 
 @pytest.fixture(scope="module")
 def erasure(pipeline: SpacyPipeline, encoder: Encoder) -> QueryFocusedErasure:
-    return QueryFocusedErasure(pipeline, encoder, keep=0.8)
+    return QueryFocusedErasure(pipeline, encoder)
 
 
-def test_what_the_question_needs_stays_and_the_rest_goes(erasure: QueryFocusedErasure) -> None:
+def test_what_the_question_needs_stays_and_the_rest_goes(
+    erasure: QueryFocusedErasure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fedrag_flwr.privacy.erasure.KEEP", 0.8)
     [bundle] = erasure.operate([Bundle((TITLE, TEXT), question=ASKED)])
     assert bundle.prose == (TITLE, "Tarn Bridge was designed by Odile Varro and opened in [YEAR].")
     assert [change.type for change in bundle.changes] == [SENTENCE, SENTENCE, "YEAR"]
@@ -45,20 +48,6 @@ def test_a_name_of_an_erased_sentence_is_masked(pipeline: SpacyPipeline, erasure
 
 def test_without_a_question_nothing_is_erased(erasure: QueryFocusedErasure) -> None:
     assert erasure.operate([Bundle((TITLE, TEXT))]) == [Bundle((TITLE, TEXT))]
-
-
-@pytest.mark.parametrize("keep", [0.0, 0.5, 1.0])
-def test_the_more_is_asked_of_a_sentence_the_less_stays(pipeline: SpacyPipeline, encoder: Encoder, keep: float) -> None:
-    [bundle] = QueryFocusedErasure(pipeline, encoder, keep, spans=False).operate(
-        [Bundle((TITLE, TEXT), question=ASKED)]
-    )
-    assert "Odile Varro" in bundle.prose[1]  # the best sentence stays always
-    assert ("stamps" in bundle.prose[1]) == (keep == 0.0)
-
-
-def test_a_share_is_a_share(pipeline: SpacyPipeline, encoder: Encoder) -> None:
-    with pytest.raises(SettingError, match="share"):
-        QueryFocusedErasure(pipeline, encoder, 1.5).validate()
 
 
 # --- summaries --------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from pandas import DataFrame, concat
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.gold import GoldQuestion
-from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.text.pipeline import SpacyPipeline
 from simulations.answers.made_up import made_up
 from simulations.answers.sets import EVERYTHING, SETS, is_right, judged, read_set
@@ -19,6 +18,7 @@ from simulations.benchmarks.answers import (
     ranking_table,
     reliability,
 )
+from simulations.corpora.multihop import data_root
 
 LONG = (
     "The ferry stops in winter because ice closes the channel between the islands, and the harbour office sends a bus "

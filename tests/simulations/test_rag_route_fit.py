@@ -9,8 +9,8 @@ import pytest
 from pandas import read_csv
 
 from fedrag_flwr.retrieval.source_router import FEATURES, SHIPPED, SourceRouter, centroids_of, features_of
-from fedrag_flwr.sources.benchmark import read_multihop
 from simulations.bench.frame import Bench
+from simulations.corpora.multihop import read_multihop
 from simulations.corpora.sentences import DATASETS
 from simulations.fits.rag_route import Asked, asked_of, chances_of, fit, report, run, threshold_of
 from tests.simulations.tiny_data import write_data

@@ -12,7 +12,7 @@ from fedrag_flwr.text import SpacyPipeline
 from tests.sources import servers
 from tests.sources.wards import Ward, ladybug_ward, neo4j_ward, server_ward, sqlite_ward
 
-WARDS = ("sqlite", "mariadb-native", "mariadb-side", "postgresql-native", "postgresql-side", "ladybug", "neo4j")
+WARDS = ("sqlite", "mariadb", "postgresql", "ladybug", "neo4j")
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +39,6 @@ def postgresql_url() -> Iterator[str]:
 @contextmanager
 def ward_of(kind: str, folder: Path, tools: SearchTools, request: pytest.FixtureRequest) -> Iterator[Ward]:
     """Open a ward of a kind."""
-    server, _, search = kind.partition("-")
     if kind == "sqlite":
         ward = sqlite_ward(folder, tools)
     elif kind == "ladybug":
@@ -47,7 +46,7 @@ def ward_of(kind: str, folder: Path, tools: SearchTools, request: pytest.Fixture
     elif kind == "neo4j":
         ward = neo4j_ward(tools)
     else:
-        ward = server_ward(str(request.getfixturevalue(f"{server}_url")), tools, search)
+        ward = server_ward(str(request.getfixturevalue(f"{kind}_url")), tools)
     try:
         yield ward
     finally:

@@ -40,13 +40,6 @@ def test_no_more_than_asked_for(ward: Ward, k: int) -> None:
     assert len(ward.source.search("Who has gout or asthma?", k)) == k
 
 
-def test_who_finds_words(ward: Ward, request: pytest.FixtureRequest) -> None:
-    kind = str(request.node.callspec.params["ward"])
-    if not isinstance(ward.source, SqlSource):
-        pytest.skip("graphs have no full text")
-    assert ward.source.searched_by == ("native" if kind.endswith("native") else "side")
-
-
 def test_every_record_is_read_once_with_all_it_says(ward: Ward) -> None:
     reading = ward.source.read()
     whole = "\n".join(f"{document.title} {document.text}" for document in reading.documents)

@@ -20,10 +20,10 @@ from fedrag_flwr.sources.graph.store import GraphSchema, RelationKind, quoted
 from fedrag_flwr.sources.mapping import expand_url, filled, parse_mapping, without_password
 from fedrag_flwr.sources.open_source import proposed_mapping, read_mapping_file, source_name, url_of
 from fedrag_flwr.sources.source_search import SearchTools, word_shares
-from fedrag_flwr.sources.sql.fulltext import words_of
 from fedrag_flwr.sources.sql.fusion import FusionWeights, fused, shares
 from fedrag_flwr.sources.sql.mapping import RecordMapping, SqlMapping, sql_toml
 from fedrag_flwr.sources.sql.records import SqlRecord
+from fedrag_flwr.sources.sql.side_index import words_of
 from fedrag_flwr.sources.sql.source import SqlSource
 from tests.sources.wards import MAKE, graph_mapping, run_sql, sql_mapping
 
@@ -38,7 +38,7 @@ WRONG = [
     (GOOD.replace('key = ["id"]', "key = []"), "key"),
     (GOOD.replace('"ward"', '"../ward"'), "name"),
     (GOOD + "most-rows = 0\n", "most-rows"),
-    (GOOD.replace("[[record]]", "seconds = -1\n[[record]]"), "seconds"),
+    (GOOD.replace("[[record]]", "read-seconds = -1\n[[record]]"), "read-seconds"),
     ('kind = "graph"\nurl = "x"\nsubject = "S"\nlabel = {}', "label"),
     ('kind = "tree"', "kind"),
 ]
@@ -223,7 +223,7 @@ def test_words_are_found_in_cells_however_these_write_them(tmp_path: Path, tools
         database.execute("INSERT INTO patients VALUES (2, ?, ?)", ("Ann Lee", "Hauptweg"))
     record = RecordMapping(table="patients", key=("id",), title="{name}", text=("{name} lives in {street}.",))
     source = SqlSource(SqlMapping(name="ward", url=f"sqlite:///{path}", record=(record,)), tools)
-    assert source._full_text().find(words_of(asked), "boolean", 9).keys() == {"ward/patients/1"}
+    assert source._index().find(words_of(asked), "boolean", 9).keys() == {"ward/patients/1"}
     documents = {document.id: f"{document.title}\n{document.text}" for document in source.read().documents}
     assert all(hit.text in documents[hit.document_id] for hit in source.search(asked, 2))
     source.close()
@@ -253,12 +253,6 @@ def test_a_mapping_must_fit(tmp_path: Path, tools: SearchTools, change: dict[str
     record = RecordMapping.model_validate({**mapping.record[0].model_dump(), **change})
     with pytest.raises(SourceError, match=said):
         SqlSource(mapping.model_copy(update={"record": (record,)}), tools)
-
-
-def test_native_search_is_refused_where_there_is_none(tmp_path: Path, tools: SearchTools) -> None:
-    path = run_sql(tmp_path / "ward.db", *MAKE)
-    with pytest.raises(SourceError, match="no full text"):
-        SqlSource(sql_mapping(f"sqlite:///{path}", search="native"), tools)
 
 
 def test_rows_beyond_the_limit_are_told(tmp_path: Path, tools: SearchTools) -> None:

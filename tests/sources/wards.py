@@ -123,8 +123,8 @@ def sqlite_ward(folder: Path, tools: SearchTools) -> Ward:
     )
 
 
-def server_ward(url: str, tools: SearchTools, search: str) -> Ward:
-    """On a server, with MariaDB's FULLTEXT indexes where it searches by itself."""
+def server_ward(url: str, tools: SearchTools) -> Ward:
+    """On a server."""
     from sqlalchemy import create_engine, text
 
     engine = create_engine(url)
@@ -134,9 +134,6 @@ def server_ward(url: str, tools: SearchTools, search: str) -> Ward:
         connection.execute(text("DROP TABLE IF EXISTS patients"))
         for statement in MAKE:
             connection.execute(text(statement))
-        if mariadb and search == "native":
-            connection.execute(text("CREATE FULLTEXT INDEX p ON patients (name)"))
-            connection.execute(text("CREATE FULLTEXT INDEX c ON conditions (description, started, remark)"))
         raw = connection.connection.cursor()
         raw.executemany("INSERT INTO patients VALUES (%s, %s, %s)", list(PATIENTS))
         raw.executemany("INSERT INTO conditions VALUES (%s, %s, %s, %s, %s)", list(CONDITIONS))
@@ -151,7 +148,7 @@ def server_ward(url: str, tools: SearchTools, search: str) -> Ward:
             return [tuple(r) for t in tables for r in connection.execute(text(f"SELECT * FROM {t} ORDER BY id"))]
 
     return Ward(
-        SqlSource(sql_mapping(url, search=search, **{"refresh-seconds": 0}), tools),
+        SqlSource(sql_mapping(url, **{"refresh-seconds": 0}), tools),
         execute,
         dump,
         ("INSERT INTO conditions VALUES (%s, %s, %s, %s, %s)", (16, 4, "Scarlet fever (disorder)", "2021-01-02", "")),

@@ -7,7 +7,7 @@ import pytest
 from fedrag_flwr.errors import StoreMismatchError
 from fedrag_flwr.models import LlamaGenerator, resolve
 from fedrag_flwr.records import Document, EvidenceTuple
-from fedrag_flwr.text import ModelExtractor, ParsedPassage, SpacyPipeline, read_tuples, write_tuples
+from fedrag_flwr.text import ModelExtractor, ParsedPassage, SpacyPipeline, read_unchanged, write_tuples
 from fedrag_flwr.text.model_tuples import MOST, PassageReading
 
 TITLE = "Odile Varro"
@@ -92,6 +92,6 @@ def test_frozen_tuples_of_a_model_are_bound_to_its_weights(generator: LlamaGener
     path, passages = tmp_path / "tuples.jsonl", [("d#0", TEXT)]
     dropped = {"tail not in the passage": 2}
     write_tuples(path, [], passages, extractor=extractor.id, dropped=dropped)
-    assert read_tuples(path, passages, extractor=extractor.id)[1].dropped == dropped
+    assert read_unchanged(path, passages, extractor=extractor.id)[1].dropped == dropped
     with pytest.raises(StoreMismatchError, match="extractor"):
-        read_tuples(path, passages, extractor=extractor.id.replace("@b179", "@0000"))
+        read_unchanged(path, passages, extractor=extractor.id.replace("@b179", "@0000"))

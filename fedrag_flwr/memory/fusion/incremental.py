@@ -1,4 +1,4 @@
-"""Merging again only what a change touches: equal to `merge.merge` over everything.
+"""Merging again only what a change touches: equal to merging everything.
 
 Whether a memory stays within its device's quota depends on those of the device alone, and what becomes of it on those
 of its statement key alone. So a change reaches the devices and the keys in which something came, changed or went.

@@ -15,14 +15,12 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.memory.fusion.statement_key import statement_key
-from fedrag_flwr.memory.store.change import FUSED, fused_id
+from fedrag_flwr.memory.store.change import fused_id
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.base import QuestionAnalysis
 
 FUSION = "fusion"  # the origin of memories that fusion made
-COMPOSED = f"-composed{FUSED}"  # ends the ids of those that it composed of two; the others are merged
 MOST_EDGES = 16
 _LONGEST = 200  # characters of a reference, as the wire allows them
 _BLOCK = 512
@@ -63,58 +61,10 @@ class FusionRules:
     quota: int = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Merging:
-    """What fusion made of memories: those that devices get, and how many fell to the quota."""
-
-    items: tuple[MemoryItem, ...]
-    over_quota: int
-
-
-def merge(items: Sequence[MemoryItem], rules: FusionRules, words: Words) -> Merging:
-    """Merge what several devices say alike, and cut what one device says too often.
-
-    Parameters
-    ----------
-    items
-        Memories of all devices, each with hyperedges of its own origin.
-    rules
-        What counts as alike.
-    words
-        Tells what questions say.
-
-    Returns
-    -------
-    Merging
-        Memories of one device as they are; in place of those that several devices share, one of origin `FUSION` whose
-        hyperedges name their owners.
-    """
-    kept = within_quota(items, rules)
-    by_key: defaultdict[str, list[MemoryItem]] = defaultdict(list)
-    for item in kept:
-        by_key[statement_key(item.question, item.answer)].append(item)
-    alike = (group for members in by_key.values() for group in same_statements(members, rules.near))
-    merged = [one_of(members, words) for group in alike for members in mergeable(group, rules.near, words)]
-    return Merging(tuple(merged), len(items) - len(kept))
-
-
-def within_quota(items: Sequence[MemoryItem], rules: FusionRules) -> list[MemoryItem]:
-    """The memories of which no device has more than the quota that ask the same; the first by id stay."""
-    rows: defaultdict[str, list[int]] = defaultdict(list)
-    for row in sorted(range(len(items)), key=lambda row: items[row].id):
-        rows[items[row].origin].append(row)
-    kept: list[int] = []
-    for own in rows.values():
-        kept += compress(own, sparse(stacked([items[row] for row in own]), rules))
-    return [items[row] for row in sorted(kept)]
-
-
 def owners(item: MemoryItem) -> frozenset[str]:
-    """The devices that stand behind a memory: its origin, or all owners of a merged one; none behind a composed one."""
+    """The devices that stand behind a memory: its origin, or all owners of a merged one."""
     if item.origin != FUSION:
         return frozenset((item.origin,))
-    if item.id.endswith(COMPOSED):
-        return frozenset()
     return frozenset(name for owner, _, *others in map(_parts, item.hyperedges) for name in (owner, *others))
 
 
@@ -255,7 +205,7 @@ def one_of(members: Sequence[MemoryItem], words: Words) -> MemoryItem:
         anchors = item_anchors(analysis, speaker.answer_type)
     return replace(
         speaker,
-        id=fused_id("merged", *sorted(item.id for item in members)),
+        id=fused_id(*sorted(item.id for item in members)),
         origin=FUSION,
         hyperedges=_naming(names[MOST_EDGES:], turns[:MOST_EDGES]),
         anchors=anchors,

@@ -1,22 +1,18 @@
-"""The shared memory at the server: what devices shared, and what they get of it: merged, within quotas, composed."""
+"""The shared memory at the server: what devices shared, and what they get of it: merged, and within quotas."""
 
 from __future__ import annotations
 
-import json
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
-
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.memory.fusion.incremental import IncrementalMerge, counts
-from fedrag_flwr.memory.fusion.merge import COMPOSED, FUSION, MOST_EDGES, FusionRules, Words, owned, owners
-from fedrag_flwr.memory.generate.compose import Composed, Composite, compose
+from fedrag_flwr.memory.fusion.merge import FusionRules, Words
 from fedrag_flwr.memory.store import MemoryStore, item_rows
-from fedrag_flwr.memory.store.change import content_id, fused_id, shared_id
+from fedrag_flwr.memory.store.change import shared_id
 from fedrag_flwr.memory.store.pages import MOST_PAGES, PAGE_BYTES, cut
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import (
@@ -28,30 +24,20 @@ from fedrag_flwr.records import (
     Pending,
     ShareRequest,
 )
-from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.base import Pipeline
 
 SHARED_ID = "shared-id"  # meta key: the shared memory's id
 MOST_RECEIVED = 1_000_000  # memories of all devices; of each a fifth
-MOST_COMPOSED = 6_000
-MOST_COMPOSING = 50_000  # memories among which a fusion looks for two that meet
 _AT_ONCE = 1_000
 _MERGED = "merged"  # meta key in both stores: under which rules they were merged, and a mark of this merge
-_COMPOSED_OF = "composed-of"  # meta keys: from what was composed
-_REJECTED = "rejected"  # how many compositions for which reason
 _TAKEN = "shared {}"  # what was taken of a device
-_DRAWN = "drawn"  # draws the memories that are composed, where there are more; no device knows it
+_RULES = 2  # grows when the same memories come to be fused otherwise
 
 
 class FusedStore(MemoryStore):
     """What devices get: memories of others that go on to others, so that retractions go on, too."""
 
     _passes_on = True
-
-    def items_by_id(self, ids: Sequence[str]) -> list[MemoryItem]:
-        """The memories there are with the ids, sorted by id."""
-        with self._database.reading() as connection:
-            return item_rows.items(connection, self._dimension, ids=ids)
 
     def ids(self) -> set[str]:
         """The ids of all memories."""
@@ -78,31 +64,16 @@ class FusedStore(MemoryStore):
             writer.retract_foreign(list(gone()))
             writer.settle()
         if writer.removed:
-            self._forget("item")
+            self._forget()
 
 
 @dataclass(frozen=True, slots=True)
 class FusionReport:
-    """How many memories of devices were left, how many are of several, were composed, and fell to the quota.
-
-    `rejected` counts, by reason, the compositions that were not kept.
-    """
+    """How many memories of devices were left, how many are of several, and fell to the quota."""
 
     kept: int
     merged: int
-    composed: int
     over_quota: int
-    rejected: Mapping[str, int] = field(default_factory=dict)
-
-    def counts(self) -> dict[str, int]:
-        """All of it by name, a reason's as ``rejected_REASON``."""
-        plain = {
-            "kept": self.kept,
-            "merged": self.merged,
-            "composed": self.composed,
-            "over_quota": self.over_quota,
-        }
-        return plain | {f"rejected_{reason}": count for reason, count in self.rejected.items()}
 
 
 class SharedMemory:
@@ -117,13 +88,9 @@ class SharedMemory:
     received, fused
         What devices shared, and what they get; all of it is foreign to the server.
     encoder, pipeline
-        Encode and analyse the questions that fusion composes, and those whose devices do not agree.
-    bridges_per_item
-        Two-hop memories composed for each memory; 0 for none.
+        Encode and analyse the questions whose devices do not agree.
     rules
         When memories say the same, and how often one device may say it.
-    seed
-        Chooses among more two-hop memories than are kept.
     page_bytes
         Bytes of one page of what a device gets.
     """
@@ -134,21 +101,16 @@ class SharedMemory:
         fused: FusedStore,
         encoder: Encoder,
         pipeline: Pipeline,
-        bridges_per_item: int,
         rules: FusionRules,
-        seed: int,
         page_bytes: int,
     ) -> None:
         self._received = received
         self._fused = fused
         self._encoder = encoder
         self._pipeline = pipeline
-        self._bridges_per_item = bridges_per_item
         self._rules = rules
-        self._seed = seed
         self._page_bytes = page_bytes
         if fused.meta(SHARED_ID) is None:
-            fused.set_meta(_DRAWN, secrets.token_hex(16))
             fused.set_meta(SHARED_ID, f"shared-memory-{secrets.token_hex(8)}")
 
     @classmethod
@@ -158,9 +120,7 @@ class SharedMemory:
         encoder: Encoder,
         pipeline: Pipeline,
         *,
-        bridges_per_item: int = 0,
         rules: FusionRules | None = None,
-        seed: int = 0,
         page_bytes: int = PAGE_BYTES,
         most_pages: int = MOST_PAGES,
     ) -> SharedMemory:
@@ -168,7 +128,7 @@ class SharedMemory:
         identity = {"device": "server", "encoder": encoder.id, "dimension": str(encoder.dimension)}
         received = MemoryStore.open(root / "received", identity, foreign_limit=MOST_RECEIVED, most_pages=most_pages)
         fused = FusedStore.open(root / "fused", identity)
-        return cls(received, fused, encoder, pipeline, bridges_per_item, rules or FusionRules(), seed, page_bytes)
+        return cls(received, fused, encoder, pipeline, rules or FusionRules(), page_bytes)
 
     @property
     def id(self) -> str:
@@ -211,21 +171,17 @@ class SharedMemory:
         return self._received.import_delta(_apart(delta), one_origin=True, snapshot=delta.since == 0, meta=known_now)
 
     def fuse(self) -> FusionReport:
-        """Merge what devices share, cut what floods, and compose two-hop memories over what is left."""
-        self.merge()
-        self.compose()
-        with self._received.database.reading() as connection:
-            kept, merged, over_quota = counts(connection)
-        rejected = json.loads(self._fused.meta(_REJECTED) or "{}")
-        return FusionReport(kept, merged, len(self._composed_ids()), over_quota, rejected)
+        """Merge what devices share, and cut what floods: what changed since the last time, and what that touches.
 
-    def merge(self) -> None:
-        """Fuse what changed since the last time, and what that touches; everything where that is not known.
-
-        What devices get is written first. If this is cut after that, the two stores bear other marks, and the next
-        time everything is merged.
+        Everything is merged where that is not known. What devices get is written first: if this is cut after that, the
+        two stores bear other marks, and the next time everything is merged.
         """
-        rules = f"{self._rules.near} {self._rules.quota} "
+        self._merge()
+        with self._received.database.reading() as connection:
+            return FusionReport(*counts(connection))
+
+    def _merge(self) -> None:
+        rules = f"{_RULES} {self._rules.near} {self._rules.quota} "
         before = self._received.meta(_MERGED) or ""
         words = Words(self._encoder.encode, self._pipeline.questions)
         with self._received.database.writing() as connection:
@@ -236,27 +192,11 @@ class SharedMemory:
             keys = merging.touched()
             if not keys and not whole:
                 return
-            held = self._fused.ids() - self._composed_ids()
+            held = self._fused.ids()
             self._fused.put_made(merging.made(keys), lambda: held - merging.shown())
             mark = f"{rules}{secrets.token_hex(8)}"
             self._fused.set_meta(_MERGED, mark)
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_MERGED, mark))
-
-    def compose(self) -> None:
-        """Compose two memories where one's answer is a name in the other's question, if any changed since last time.
-
-        Of more than `MOST_COMPOSING` memories some are drawn by a secret that no device knows. What was composed
-        before, and is again, is neither encoded nor sent again.
-        """
-        source = f"{self._bridges_per_item} {self._seed} {self._fused.meta(_MERGED)}"
-        if self._fused.meta(_COMPOSED_OF) == source:
-            return
-        before = self._composed_ids()
-        found = self._compositions(self._drawn(before)) if self._bridges_per_item else Composed()
-        composed = self._composed(found.composites, before)
-        self._fused.put_made(composed, lambda: before - {item.id for item in composed})
-        self._fused.set_meta(_REJECTED, json.dumps(found.rejected))
-        self._fused.set_meta(_COMPOSED_OF, source)
 
     def delta_for(self, device: str, known: str, version: int, pending: Pending = NOTHING_PENDING) -> Delta:
         """The next page of what a device lacks that took in a shared memory up to a version.
@@ -302,52 +242,6 @@ class SharedMemory:
         """The generation and the version of a device that were taken last; "" and 0 where there are none."""
         generation, _, since = (self._received.meta(_TAKEN.format(device)) or " 0").rpartition(" ")
         return generation, int(since)
-
-    def _composed_ids(self) -> set[str]:
-        return {name for name in self._fused.ids() if name.endswith(COMPOSED)}
-
-    def _drawn(self, composed: set[str]) -> list[MemoryItem]:
-        """The memories of which others are composed."""
-        ids = self._fused.ids() - composed
-        if len(ids) > MOST_COMPOSING:
-            drawn = self._fused.meta(_DRAWN) or ""
-            ids = set(sorted(ids, key=lambda name: content_id(drawn, name))[:MOST_COMPOSING])
-        return self._fused.items_by_id(sorted(ids))
-
-    def _compositions(self, parts: Sequence[MemoryItem]) -> Composed:
-        """What is composed of memories whose hyperedges name their owners, as far as they name any."""
-        told_by = {item.id: owners(item) for item in parts}
-        return compose(
-            [owned(item) for item in parts],
-            self._bridges_per_item,
-            np.random.default_rng(self._seed),
-            limit=MOST_COMPOSED,
-            owners=lambda item: told_by[item.id],
-        )
-
-    def _composed(self, composites: Sequence[Composite], before: set[str]) -> tuple[MemoryItem, ...]:
-        ids = [fused_id("composed", composite.question, composite.answer, *composite.parts) for composite in composites]
-        there = self._fused.items_by_id([item_id for item_id in ids if item_id in before])
-        edges = {item_id: one.hyperedges[:MOST_EDGES] for item_id, one in zip(ids, composites, strict=True)}
-        known = {item.id: replace(item, hyperedges=edges[item.id]) for item in there}  # its parts' may be new
-        new = [(item_id, c) for item_id, c in zip(ids, composites, strict=True) if item_id not in known]
-        questions = [composite.question for _, composite in new]
-        vectors, analyses = self._encoder.encode(questions), self._pipeline.questions(questions)
-        made = {
-            item_id: MemoryItem(
-                id=item_id,
-                question=composite.question,
-                answer=composite.answer,
-                kind=composite.kind,
-                answer_type=composite.answer_type,
-                hyperedges=edges[item_id],
-                anchors=item_anchors(analysis, composite.answer_type),
-                embedding=vector,
-                origin=FUSION,
-            )
-            for (item_id, composite), vector, analysis in zip(new, vectors, analyses, strict=True)
-        }
-        return tuple({item_id: known[item_id] if item_id in known else made[item_id] for item_id in ids}.values())
 
 
 def _apart(delta: Delta) -> Delta:

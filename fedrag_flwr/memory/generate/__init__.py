@@ -1,1 +1,1 @@
-"""Memories made of documents: candidates by templates and by a model, their checks, and composition."""
+"""Memories made of documents: candidates by templates and by a model, and their checks."""

@@ -27,7 +27,7 @@ class Candidate:
     question, answer
         The pair; the answer is a span of the support, or of a set its spans.
     kind
-        "single", "set" or "multi-hop".
+        "single" or "set".
     answer_type
         As in :class:`fedrag_flwr.text.base.QuestionAnalysis`, NAME for other names, "" when open.
     support

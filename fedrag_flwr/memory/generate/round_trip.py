@@ -39,12 +39,10 @@ def round_trip(
     sentences: Sequence[Sentence],
     sentence_vectors: NDArray[np.float32],
     remembered: Iterable[tuple[str, str]] = (),
-    *,
-    margin: float = _MARGIN,
 ) -> RoundTrip:
     """Ask candidates back without a model: the support must be the evidence that the question leads to.
 
-    A candidate is rejected as ``elsewhere`` when another sentence is nearer to the question by more than `margin` and
+    A candidate is rejected as ``elsewhere`` when another sentence is nearer to the question by more than `_MARGIN` and
     covers its words better, as ``ambiguous`` when another sentence is as near, covers as many of its words and offers
     another answer of the same type, and as ``conflict`` when the same question was made, or is remembered, with another
     answer. Which candidates are asked together makes no difference, as long as the others are among the remembered.
@@ -59,9 +57,6 @@ def round_trip(
         The sentences of the device, and their vectors, shape (sentences, dimension), unit rows.
     remembered
         Questions and answers of candidates that are not asked now.
-    margin
-        Difference in cosine by which another sentence must be nearer to be ``elsewhere``; half of it still counts as
-        equally near.
     """
     place = {sentence.id: index for index, sentence in enumerate(sentences)}
 
@@ -89,7 +84,7 @@ def round_trip(
             if _conflicting(answers[normalise(candidate.question)]):
                 reason = "conflict"
             elif support:
-                reason = _elsewhere(candidate, support, row, sentences, said, bag, margin)
+                reason = _elsewhere(candidate, support, row, sentences, said, bag)
             if reason is None:
                 kept.append(index)
             else:
@@ -111,17 +106,16 @@ def _elsewhere(
     sentences: Sequence[Sentence],
     said: Callable[[int], str],
     bag: Callable[[int], frozenset[str]],
-    margin: float,
 ) -> str | None:
     own = max(float(row[index]) for index in support)
     words = frozenset(normalise(candidate.question).split()) - STOP
     covered = max(len(words & bag(index)) for index in support)
     answer = normalise(candidate.answer)
-    for index in np.flatnonzero(row >= own - margin / 2).tolist():
+    for index in np.flatnonzero(row >= own - _MARGIN / 2).tolist():
         others = len(words & bag(index))
         if others < covered or index in support or f" {answer} " in said(index):
             continue
-        if row[index] > own + margin and others > covered:
+        if row[index] > own + _MARGIN and others > covered:
             return "elsewhere"
         same_type = any(fact.type == candidate.answer_type and fact.anchor != answer for fact in sentences[index].facts)
         if candidate.answer_type and same_type and others >= len(words):

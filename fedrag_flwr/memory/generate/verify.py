@@ -76,16 +76,14 @@ def verify(candidate: Candidate, texts: Sequence[str]) -> str | None:
     -------
     str or None
         One of ``empty``, ``length``, ``no-question``, ``stop-words``, ``dangling``, ``unspecific``, ``gives-away``,
-        ``one-hop``, ``type-mismatch``, ``not-in-evidence``.
+        ``type-mismatch``, ``not-in-evidence``.
     """
-    if reason := unsound(candidate):
+    if reason := _unsound(candidate):
         return reason
-    if candidate.kind == "multi-hop" and len(texts) < 2:
-        return "one-hop"
     return None if grounded(candidate, texts) else "not-in-evidence"
 
 
-def unsound(candidate: Candidate) -> str | None:
+def _unsound(candidate: Candidate) -> str | None:
     """Check a candidate by itself alone, without its support; as :func:`verify`."""
     question, answer = normalise(candidate.question), normalise(candidate.answer)
     if not question or not answer:

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from fedrag_flwr.errors import NotFoundError, StoreError, StoreMismatchError
 from fedrag_flwr.records import Document, Hyperedge, MemoryItem, Passage, Vector
 
-FUSED = "-fused"  # ends the ids of what the server makes; a beginning would put them all in one place of their order
-
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
@@ -120,9 +118,10 @@ def shared_id(origin: str, item_id: str) -> str:
     return content_id("shared", origin, item_id)
 
 
-def fused_id(what: str, *parts: str) -> str:
-    """The id of a memory that the server "merged" or "composed"; no memory of a device comes to such an id."""
-    return f"{content_id(what, *parts)}-{what}{FUSED}"
+def fused_id(*parts: str) -> str:
+    """The id of a memory that the server merged of others; no memory of a device comes to such an id."""
+    # a beginning that they share would put them all in one place of their order
+    return f"{content_id('merged', *parts)}-merged-fused"
 
 
 def missing(kind: str, ids: Sequence[str]) -> NotFoundError:

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import logging
-import os
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -18,21 +12,6 @@ from numpy.typing import NDArray
 from fedrag_flwr.errors import StoreMismatchError
 from fedrag_flwr.memory.store import queries
 from fedrag_flwr.memory.store.database import Database
-
-
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """What an index was made of: the store, its newest row's version and a digest of the ids."""
-
-    store: str
-    version: int
-    ids: str
-
-
-def stamp(store: str, listing: Sequence[tuple[str, int]]) -> Stamp:
-    """Stamp a listing of (id, version) rows sorted by id."""
-    digest = hashlib.sha256(json.dumps([unit for unit, _ in listing]).encode()).hexdigest()
-    return Stamp(store, max((version for _, version in listing), default=0), digest)
 
 
 class VectorIndex:
@@ -117,53 +96,12 @@ class VectorIndex:
         stack = np.concatenate([self.vectors[rows], vectors]) if rows else vectors
         return VectorIndex([together[row] for row in order], stack[order])
 
-    def save(self, path: Path, made_of: Stamp) -> None:
-        """Write the index and its sidecar; a process killed between the two leaves a mismatch, which `load` sees."""
-        import faiss
-
-        body = faiss.serialize_index(self._index).tobytes()
-        sidecar = {"sha256": hashlib.sha256(body).hexdigest(), **asdict(made_of)}
-        _replace(path, body)
-        _replace(path.with_suffix(".json"), json.dumps(sidecar).encode())
-
-    @classmethod
-    def load(cls, path: Path, made_of: Stamp, ids: Sequence[str], dimension: int) -> VectorIndex | None:
-        """Read an index back, or give None on any mismatch; the file's SHA-256 is compared before FAISS sees it."""
-        import faiss
-
-        try:
-            sidecar = json.loads(path.with_suffix(".json").read_bytes())
-            body = path.read_bytes()
-        except (OSError, ValueError):
-            return None
-        if sidecar != {"sha256": hashlib.sha256(body).hexdigest(), **asdict(made_of)}:
-            return None
-        index = faiss.deserialize_index(np.frombuffer(body, dtype=np.uint8))
-        if not isinstance(index, faiss.IndexFlatIP) or (index.ntotal, index.d) != (len(ids), dimension):
-            return None
-        found = cls.__new__(cls)
-        found._ids = tuple(ids)
-        found._index = index
-        return found
-
-
-def _replace(path: Path, body: bytes) -> None:
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
-    try:
-        with os.fdopen(os.open(fresh, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:
-            file.write(body)
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)
-
 
 IndexKind = Literal["sentence", "paragraph", "item"]
-KINDS: tuple[IndexKind, ...] = ("sentence", "paragraph", "item")
-_log = logging.getLogger(__name__)
 
 
 class Indexes:
-    """Indexes by kind, kept in memory for the store's version and in files beside the store.
+    """Indexes by kind, kept in memory for the store's version; made anew from the store as fast as read from a file.
 
     Parameters
     ----------
@@ -180,33 +118,17 @@ class Indexes:
         self._lock = threading.Lock()
 
     def get(self, kind: IndexKind) -> VectorIndex:
-        """The index of a kind: the one in memory, brought up to date; else the file, if it fits; else built anew."""
+        """The index of a kind: the one in memory, brought up to date, or a new one."""
         with self._lock:
-            path = self._database.directory / f"{kind}.faiss"
             with self._database.reading() as connection:
                 version = queries.version(connection)
                 since, old = self._cached.get(kind, (0, None))
                 if old is not None and since == version:
                     return old
-                listing = queries.listing(connection, kind)
-                made_of = stamp(queries.state(connection, "store"), listing)
-                ids = [unit for unit, _ in listing]
-                index = VectorIndex.load(path, made_of, ids, self._dimension) if old is None else None
-                loaded = index is not None
-                if index is None:
-                    new_ids, vectors = queries.vectors_since(connection, kind, since, self._dimension)
-                    index = VectorIndex(new_ids, vectors) if old is None else old.updated(ids, new_ids, vectors)
-            if not loaded:
-                try:
-                    index.save(path, made_of)
-                except OSError as error:  # the index is whole in memory; the next start builds it again
-                    _log.warning("index %s not kept: %s", path.name, os.strerror(error.errno or 0))
+                ids, vectors = queries.vectors_since(connection, kind, since, self._dimension)
+                if old is None:
+                    index = VectorIndex(ids, vectors)
+                else:
+                    index = old.updated(queries.index_ids(connection, kind), ids, vectors)
             self._cached[kind] = (version, index)
             return index
-
-
-def drop_indexes(directory: Path, kinds: Iterable[IndexKind] = KINDS) -> None:
-    """Remove index files of a store; they can be built again."""
-    for kind in kinds:
-        for suffix in ("faiss", "json"):
-            (directory / f"{kind}.{suffix}").unlink(missing_ok=True)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import hmac
-import os
 import secrets
 from pathlib import Path
 
 from fedrag_flwr.errors import StoreCorruptError
-from fedrag_flwr.files import sync
+from fedrag_flwr.files import replace_file
 from fedrag_flwr.sqlite_errors import REBUILD
 
 SECRET = "secret.key"
@@ -21,14 +19,7 @@ _HEX = 32  # of 64: 128 bits of the digest
 def make_secret(directory: Path) -> bytes:
     """Write a fresh random secret that only this user can read; the caller holds the write lock."""
     secret = secrets.token_bytes(_BYTES)
-    fresh = directory / f"{SECRET}.new"
-    fresh.unlink(missing_ok=True)
-    with contextlib.closing(os.fdopen(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb")) as file:
-        file.write(secret)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(directory / SECRET)
-    sync(directory)
+    replace_file(directory / SECRET, secret)
     return secret
 
 

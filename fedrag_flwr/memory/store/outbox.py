@@ -15,9 +15,9 @@ from pydantic import TypeAdapter
 
 from fedrag_flwr.errors import StoreCorruptError, StoreError
 from fedrag_flwr.files import write_private
-from fedrag_flwr.memory.store.database import Database
 from fedrag_flwr.memory.store.queries import LISTED, listed
 from fedrag_flwr.memory.store.schema import check_row, checksum
+from fedrag_flwr.privacy.ledger import DurableFile
 from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.sqlite_errors import own_errors
 
@@ -28,8 +28,14 @@ MOST = 1_000  # questions that may wait
 MOST_DELIVERED = 1_000
 _MOST_EVIDENCE = 4  # passages that a delivered answer is kept with, the one that bears it first
 KEY = "outbox.key"
+WAITING, DELIVERED = "outbox.sqlite", "delivered.sqlite"
 RETRY_SECONDS = 300.0  # before a question that nobody could help with is offered again
 _ANSWER = TypeAdapter(Answer)
+_WAITING = """CREATE TABLE IF NOT EXISTS outbox (
+    number INTEGER PRIMARY KEY, question TEXT NOT NULL UNIQUE, sealed BLOB NOT NULL,
+    tries INTEGER NOT NULL DEFAULT 0, due REAL NOT NULL DEFAULT 0)"""
+_DELIVERED = """CREATE TABLE IF NOT EXISTS delivered_answers (
+    number INTEGER PRIMARY KEY, question TEXT NOT NULL UNIQUE, answer TEXT NOT NULL, checksum INTEGER NOT NULL)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,30 +52,27 @@ class WaitingQuestion:
 
 
 class Outbox:
-    """Waiting questions in a store's file; their texts are readable with the device's key alone.
+    """Waiting questions in a file that outlives the store; their texts are readable with the device's key alone.
 
     Where the environment names a ``CREDENTIALS_DIRECTORY`` (systemd's) that holds an ``outbox.key``, that is the key;
-    else one is made in `folder`, which protects copies of the store, not a disk that was stolen whole.
+    else one is made in `folder`, which protects copies of the file, not a disk that was stolen whole.
 
     Parameters
     ----------
-    database
-        The store's.
     folder
-        Where the key is kept.
+        Where file and key are kept, beside the store.
     clock
         Seconds since the epoch.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        folder: Path,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._database = database
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
         self._folder = folder
         self._clock = clock
+        self._file = DurableFile(folder / WAITING, "outbox", _WAITING, 1)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
     def put(self, question: Question) -> None:
         """Let a question wait; one that waits already stays as it is.
@@ -82,7 +85,7 @@ class Outbox:
         fernet = self._fernet(make=True)
         assert fernet is not None
         sealed = fernet.encrypt(json.dumps([question.text, self._clock()]).encode())
-        with self._database.writing() as connection:
+        with self._file.writing() as connection:
             (count,) = connection.execute("SELECT count(*) FROM outbox WHERE question != ?", (question.id,)).fetchone()
             if count >= MOST:
                 raise StoreError(f"{MOST} questions wait already", where="outbox", fix="withdraw some")
@@ -112,7 +115,7 @@ class Outbox:
         spent = [one.id for one in due if one.tries >= tries]
         taken = [replace(one, tries=one.tries + 1) for one in due if one.tries < tries][:most]
         if taken:
-            with self._database.writing() as connection:
+            with self._file.writing() as connection:
                 connection.executemany(
                     "UPDATE outbox SET tries = tries + 1, due = ? WHERE question = ?",
                     [(now + RETRY_SECONDS, one.id) for one in taken],
@@ -134,7 +137,7 @@ class Outbox:
         """Forget a question; whether it was here."""
         if not self.holds(question_id):
             return False
-        with self._database.writing() as connection:
+        with self._file.writing() as connection:
             return connection.execute("DELETE FROM outbox WHERE question = ?", (question_id,)).rowcount > 0
 
     def holds(self, question_id: str) -> bool:
@@ -149,7 +152,7 @@ class Outbox:
         return frozenset(name for name, _, _ in rows)
 
     def _rows(self, query: str, values: tuple[str | float, ...] = ()) -> list[tuple[str, bytes, int]]:
-        with self._database.reading() as connection:
+        with self._file.reading() as connection:
             return connection.execute(query, values).fetchall()
 
     def _opened(self, rows: Sequence[tuple[str, bytes, int]]) -> list[WaitingQuestion]:
@@ -185,23 +188,27 @@ class Outbox:
 
 
 class DeliveredAnswers:
-    """Answers by question in a store's file; beyond `MOST_DELIVERED` the oldest go.
+    """Answers by question in a file that outlives the store; beyond `MOST_DELIVERED` the oldest go.
 
     Parameters
     ----------
-    database
-        The store's.
+    folder
+        Where the file is kept, beside the store.
     """
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, folder: Path) -> None:
+        self._file = DurableFile(folder / DELIVERED, "list of delivered answers", _DELIVERED, 1)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
     def put(self, answers: Iterable[Answer]) -> None:
         """Keep answers in place of those to the same questions."""
         told = [(one.question_id, _packed(one)) for one in answers]
         if not told:
             return
-        with self._database.writing() as connection:
+        with self._file.writing() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO delivered_answers (question, answer, checksum) VALUES (?, ?, ?)",
                 [(question, packed, checksum(question, packed)) for question, packed in told],
@@ -221,7 +228,7 @@ class DeliveredAnswers:
         return self._found()
 
     def _found(self, condition: str = "", values: tuple[str, ...] = ()) -> dict[str, Answer]:
-        with self._database.reading() as connection:
+        with self._file.reading() as connection:
             rows = connection.execute(
                 f"SELECT question, answer, checksum FROM delivered_answers{condition} ORDER BY number DESC", values
             ).fetchall()

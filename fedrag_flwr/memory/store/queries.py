@@ -90,11 +90,13 @@ def hyperedges(
     ]
 
 
-def listing(connection: sqlite3.Connection, kind: str) -> list[tuple[str, int]]:
-    """The ids of what an index covers, sorted, each with the version at which it came."""
+def index_ids(connection: sqlite3.Connection, kind: str) -> list[str]:
+    """The ids of what an index covers, sorted."""
     if kind == "item":
-        return connection.execute("SELECT id, version FROM items ORDER BY id").fetchall()
-    return connection.execute("SELECT id, version FROM units WHERE granularity = ? ORDER BY id", (kind,)).fetchall()
+        rows = connection.execute("SELECT id FROM items ORDER BY id")
+    else:
+        rows = connection.execute("SELECT id FROM units WHERE granularity = ? ORDER BY id", (kind,))
+    return [row[0] for row in rows]
 
 
 def vectors_since(

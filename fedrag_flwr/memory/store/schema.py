@@ -127,19 +127,6 @@ CREATE TABLE staged_pages (
     checksum INTEGER NOT NULL,
     vectors BLOB NOT NULL
 );
-CREATE TABLE outbox (
-    number INTEGER PRIMARY KEY,
-    question TEXT NOT NULL UNIQUE,
-    sealed BLOB NOT NULL,
-    tries INTEGER NOT NULL DEFAULT 0,
-    due REAL NOT NULL DEFAULT 0
-);
-CREATE TABLE delivered_answers (
-    number INTEGER PRIMARY KEY,
-    question TEXT NOT NULL UNIQUE,
-    answer TEXT NOT NULL,
-    checksum INTEGER NOT NULL
-);
 CREATE TABLE graph_documents (
     document INTEGER PRIMARY KEY REFERENCES documents (number) ON DELETE CASCADE,
     extractor TEXT NOT NULL

@@ -7,7 +7,7 @@ import logging
 import sqlite3
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
@@ -16,7 +16,7 @@ from fedrag_flwr.errors import StoreError, StoreMismatchError
 from fedrag_flwr.memory.store import imports, opaque, pages, queries
 from fedrag_flwr.memory.store.change import Change
 from fedrag_flwr.memory.store.database import FILE, Database, write_lock
-from fedrag_flwr.memory.store.index import KINDS, Indexes, IndexKind, VectorIndex, drop_indexes
+from fedrag_flwr.memory.store.index import Indexes, IndexKind, VectorIndex
 from fedrag_flwr.memory.store.pages import MOST_PAGES
 from fedrag_flwr.memory.store.reader import StoreReader, device_and_dimension
 from fedrag_flwr.memory.store.schema import MENDED
@@ -122,26 +122,22 @@ class MemoryStore(StoreReader):
                 expected = queries.state(connection, "secret")
             with own_errors(path, FILE):
                 secret = opaque.load_secret(path, expected)
+                _drop_index_files(path)
             return cls(database, known, secret, foreign_limit, most_pages, jump)
         except BaseException:
             database.close()
             raise
 
     @staticmethod
-    def erase(path: Path, *, first: Callable[[Path], None] | None = None, lock_timeout: float = 30.0) -> None:
-        """Remove a store's files, whole or torn, so that it can be built again; nothing else in the directory goes.
-
-        What is to be done with the directory `first` is done while nobody writes; where it fails, nothing goes.
-        """
+    def erase(path: Path, lock_timeout: float = 30.0) -> None:
+        """Remove a store's files, whole or torn, so that it can be built again; nothing else in the directory goes."""
         with own_errors(path, FILE):
             if not path.is_dir():
                 return
             with write_lock(path, lock_timeout):
-                if first is not None:
-                    first(path)
                 for name in (FILE, f"{FILE}-wal", f"{FILE}-shm", f"{FILE}.new", opaque.SECRET):
                     (path / name).unlink(missing_ok=True)
-                drop_indexes(path)
+                _drop_index_files(path)
 
     def close(self) -> None:
         """Close the store's connections."""
@@ -176,7 +172,7 @@ class MemoryStore(StoreReader):
             version = self._writer(connection).apply(change)
             connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", change.meta.items())
         if shrinks:
-            self._forget(*KINDS)
+            self._forget()
         return version
 
     def recall(self, ids: Sequence[str]) -> int:
@@ -231,9 +227,7 @@ class MemoryStore(StoreReader):
                 )
                 dropped += pages.drop(connection, sender)
                 connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
-        if done.removed:
-            self._forget("item")
-        elif dropped:
+        if done.removed or dropped:
             self._forget()
         refused = tuple(f"{reason}={count}" for reason, count in sorted(done.refused.items()))
         return ImportReport(self._device, done.accepted, done.retracted, refused, done.version, delta.next)
@@ -262,14 +256,12 @@ class MemoryStore(StoreReader):
     def _writer(self, connection: sqlite3.Connection) -> Writer:
         return Writer(connection, self._device, self._dimension, self._jump, passes_on=self._passes_on)
 
-    def _forget(self, *kinds: IndexKind) -> None:
-        """Clear the log and some indexes of what was removed; the change itself is committed, whatever happens here."""
+    def _forget(self) -> None:
+        """Clear the log of what was removed; the change itself is committed, whatever happens here."""
         try:
-            with own_errors(self._database.directory, FILE):
-                drop_indexes(self._database.directory, kinds)
             self._database.forget_log()
         except StoreError as error:
-            _log.warning("removed text may stay in the log or an index until the next change: %s", error)
+            _log.warning("removed text may stay in the log until the next change: %s", error)
 
     # --- opaque ids ---
 
@@ -312,6 +304,13 @@ class MemoryStore(StoreReader):
         return self._indexes.get(kind)
 
 
+def _drop_index_files(path: Path) -> None:
+    """Remove the copies of vectors that earlier releases kept beside the store."""
+    for file in path.glob("*.faiss"):
+        for one in (file, file.with_suffix(".json")):
+            one.unlink(missing_ok=True)
+
+
 def _create(path: Path, lock_timeout: float) -> None:
     """Make a store with its secret, unless another process was quicker."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -319,7 +318,6 @@ def _create(path: Path, lock_timeout: float) -> None:
     with write_lock(path, lock_timeout):
         if (path / FILE).exists():
             return
-        drop_indexes(path)
         secret = opaque.make_secret(path)
         Database.create(path, {"version": "0", "store": uuid.uuid4().hex, "secret": opaque.mark(secret)})
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.sources.sql.fulltext import Scored
+from fedrag_flwr.sources.sql.side_index import Scored
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,7 @@ def fused(
 def shares(found: Sequence[Scored], ids: Sequence[str]) -> NDArray[np.float64]:
     """Bring engines' scores to [0, 1]: as shares of the entity's best score, shape (e, n); 0 where nothing was found.
 
-    Eq. 3 caps scores at constants of MySQL's unit (3 and 1); the four engines have four units, and in InnoDB's any rare
-    word passes both caps.
+    Eq. 3 caps scores at constants of MySQL's unit (3 and 1), which is not FTS5's.
     """
     scored = [{one: score for one, (_, score) in each.items()} for each in found]
     best = [max(scores.values(), default=0.0) or 1.0 for scores in scored]

@@ -57,23 +57,18 @@ class SqlMapping(MappingPart):
         Short name of the source; its documents' ids begin with it.
     url
         SQLAlchemy's; ``${NAME}`` is filled from the environment, so that a password need not stand here.
-    search
-        ``native``: the database's own full text; ``side``: an FTS5 index that the device keeps; ``auto``: the first
-        where the database offers it for all mapped text, else the second. Nothing is ever written to the database.
     most_rows
         Rows of one kind of record that are read at most.
-    seconds, read_seconds
-        Time limits of a statement that searches, and of one that reads all.
+    read_seconds
+        Time limit of a statement.
     refresh_seconds
-        How long a side index over a server's tables is searched before they are read again; SQLite tells of changes.
+        How long an index of a server's tables is searched before they are read again; SQLite tells of changes.
     """
 
     kind: Literal["sql"] = "sql"
     name: str = Field("sql", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
     url: str = Field(min_length=1)
-    search: Literal["auto", "native", "side"] = "auto"
     most_rows: int = Field(100_000, ge=1)
-    seconds: float = Field(5.0, gt=0, le=3_600)
     read_seconds: float = Field(60.0, gt=0, le=86_400)
     refresh_seconds: float = Field(60.0, ge=0)
     record: tuple[RecordMapping, ...] = Field(min_length=1)

@@ -58,19 +58,6 @@ class RecordReader:
         self._key = [self._column(self._main, name) for name in mapping.key]
         self._fields = {name: self._field(name) for name in mapping.fields}
 
-    @property
-    def columns(self) -> dict[FromClause, list[ColumnElement[object]]]:
-        """The columns that records show, by the table that they stand in."""
-        found: dict[FromClause, list[ColumnElement[object]]] = {}
-        for name, column in self._fields.items():
-            found.setdefault(self._joined.get(name.partition(".")[0], self._main), []).append(column)
-        return found
-
-    def table_name(self, table: FromClause) -> str:
-        """Give a table's name as the mapping has it."""
-        joined = (join.table for alias, join in self.mapping.join.items() if self._joined[alias] is table)
-        return next(joined, self.mapping.table)
-
     def select(self) -> Select[*tuple[object, ...]]:
         """Select the columns of all records: key first, then fields, in the order of the key."""
         from sqlalchemy import and_, select

@@ -1,18 +1,30 @@
-"""An FTS5 index that a device keeps of a database which offers no full text, or may not be written to."""
+"""The words of a database's records in an FTS5 index that the device keeps: nothing is written to the database."""
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
-from fedrag_flwr.sources.sql.fulltext import Mode, Scored
 from fedrag_flwr.sources.sql.records import SqlRecord
 
+Mode = Literal["boolean", "natural"]
+Scored = dict[str, tuple[SqlRecord, float]]
+
+_MOST_WORDS = 24
+_WORD = re.compile(r"[^\W_]+")
+_DOT = "\u0307"  # what the capital "İ" leaves above its "i"
 _MAKE = """CREATE VIRTUAL TABLE records USING fts5(
     title, text, document UNINDEXED, provenance UNINDEXED, tokenize = "porter unicode61 remove_diacritics 2")"""
 _FIND = """SELECT document, title, text, provenance, -bm25(records) AS score
     FROM records WHERE records MATCH ? ORDER BY score DESC, document LIMIT ?"""
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """Give the words that the index is asked for: no signs, hence no operators of its query language."""
+    return tuple(dict.fromkeys(_WORD.findall(text.lower().replace(_DOT, ""))))[:_MOST_WORDS]
 
 
 class SideIndex:
@@ -32,7 +44,17 @@ class SideIndex:
         self._index.executemany("INSERT INTO records VALUES (?, ?, ?, ?)", rows)
 
     def find(self, words: Sequence[str], mode: Mode, limit: int) -> Scored:
-        """Find records by quoted words, which FTS5 takes for words whatever they are."""
+        """Give at most `limit` records by document id, with scores above 0.
+
+        Parameters
+        ----------
+        words
+            Letters and digits only; quoted, FTS5 takes them for words whatever they are.
+        mode
+            ``boolean``: records with all words; ``natural``: with any, rarer ones counting more.
+        limit
+            Of all kinds of records.
+        """
         if not words:
             return {}
         asked = (" AND " if mode == "boolean" else " OR ").join(f'"{word}"' for word in words)

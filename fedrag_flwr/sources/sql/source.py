@@ -8,18 +8,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.errors import SourceError
 from fedrag_flwr.retrieval.base import ranked
 from fedrag_flwr.sources.base import Reading, SourceHit, mapped_documents
 from fedrag_flwr.sources.keeping import Kept
 from fedrag_flwr.sources.source_search import Entity, SearchTools, TextVectors, bounded, entities_of, unit_interval
 from fedrag_flwr.sources.sql.contents import TableContents, read_tables
 from fedrag_flwr.sources.sql.database import Database
-from fedrag_flwr.sources.sql.fulltext import FullText, Mode, native_full_text, words_of
 from fedrag_flwr.sources.sql.fusion import FusionWeights, fused, shares
 from fedrag_flwr.sources.sql.mapping import SqlMapping
 from fedrag_flwr.sources.sql.records import RecordReader, SqlRecord
-from fedrag_flwr.sources.sql.side_index import SideIndex
+from fedrag_flwr.sources.sql.side_index import SideIndex, words_of
 from fedrag_flwr.text.words import normalise_anchor
 
 
@@ -37,7 +35,7 @@ class SqlSearchSettings:
     matched_share
         Weight of both together against the reranker's score; 0 is the paper's eq. 4.
     depth
-        Records that each entity, and the whole question, bring at most for each kind of record (N).
+        Records that each entity, and the whole question, bring at most (N).
     reranked
         Records that are reranked.
     """
@@ -85,17 +83,11 @@ class SqlSource:
         self._readers = [RecordReader(self._database, record, mapping.name) for record in mapping.record]
         self._side: Kept[SideIndex] = Kept()
         self._contents: Kept[TableContents] = Kept()
-        self._native = self._native_full_text()
 
     @property
     def id(self) -> str:
         """Kind and name."""
         return f"sql:{self.mapping.name}"
-
-    @property
-    def searched_by(self) -> str:
-        """Who finds words: ``native`` or ``side``."""
-        return "native" if self._native is not None else "side"
 
     def close(self) -> None:
         """Give up the connections."""
@@ -139,11 +131,11 @@ class SqlSource:
         """Merge the pools of a question's entities, and score them by eq. 3 and by the reranker."""
         asked = bounded(question)
         entities = entities_of(asked, self._tools.pipeline)
-        full_text = self._full_text()
+        index, depth = self._index(), self.settings.depth
         queries = [words_of(entity.text) for entity in entities]
-        boolean = [self._scores(full_text, words, "boolean") for words in queries]
-        natural = [self._scores(full_text, words, "natural") for words in queries]
-        whole = self._scores(full_text, words_of(asked), "natural")
+        boolean = [index.find(words, "boolean", depth) for words in queries]
+        natural = [index.find(words, "natural", depth) for words in queries]
+        whole = index.find(words_of(asked), "natural", depth)
         pool = {one: pair[0] for found in (*boolean, *natural, whole) for one, pair in found.items()}
         if not pool or not entities:
             return SqlCandidates((), np.zeros(0), np.zeros(0))
@@ -162,30 +154,13 @@ class SqlSource:
         semantic = self._tools.relevance(asked, [_whole(record) for record in kept])
         return SqlCandidates(tuple(kept), matched[best], semantic)
 
-    def _scores(self, full_text: FullText, words: Sequence[str], mode: Mode) -> dict[str, tuple[SqlRecord, float]]:
-        return full_text.find(words, mode, self.settings.depth)
-
     def _phrases(self, entities: Sequence[Entity], records: Sequence[SqlRecord]) -> NDArray[np.float64]:
         named = self._vectors.of([entity.text for entity in entities])
         return unit_interval(named @ self._vectors.of([_whole(record) for record in records]).T)
 
-    def _full_text(self) -> FullText:
-        if self._native is not None:
-            return self._native
+    def _index(self) -> SideIndex:
         contents = self._read(self.mapping.refresh_seconds)
         return self._side.get(contents.version, 0.0, lambda: SideIndex(contents.records))
-
-    def _native_full_text(self) -> FullText | None:
-        if self.mapping.search == "side":
-            return None
-        native = native_full_text(self._database, self._readers, self.mapping.seconds)
-        if native is None and self.mapping.search == "native":
-            raise SourceError(
-                "the database offers no full text over all mapped text",
-                where=self.mapping.name,
-                fix="let its owner create FULLTEXT indexes, or write search = 'auto'",
-            )
-        return native
 
     def _read(self, most_age: float) -> TableContents:
         def read() -> TableContents:

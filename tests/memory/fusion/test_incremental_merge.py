@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fedrag_flwr.memory.fusion import incremental
-from fedrag_flwr.memory.fusion.merge import FUSION, FusionRules, merge
+from fedrag_flwr.memory.fusion.merge import FUSION, FusionRules
 from fedrag_flwr.memory.fusion.shared import FusionReport, SharedMemory
 from fedrag_flwr.memory.store.change import shared_id
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Delta, MemoryItem, Vector
 from tests.memory.fusion.test_merge import words_of
+from tests.memory.fusion.whole import merge
 from tests.memory.store.samples import plain_item, unit_vector
 from tests.strategies.federation import small_models
 
@@ -78,11 +79,9 @@ class Devices:
         return [replace(one, id=shared_id(one.origin, one.id)) for one in own]
 
 
-def open_shared(
-    root: Path, bridges: int = 0, rules: FusionRules = RULES, encoder: Encoder | None = None
-) -> SharedMemory:
+def open_shared(root: Path, rules: FusionRules = RULES, encoder: Encoder | None = None) -> SharedMemory:
     models = small_models()
-    return SharedMemory.open(root, encoder or models.encoder, models.pipeline, bridges_per_item=bridges, rules=rules)
+    return SharedMemory.open(root, encoder or models.encoder, models.pipeline, rules=rules)
 
 
 def plain(items: list[MemoryItem] | tuple[MemoryItem, ...]) -> set[tuple[object, ...]]:
@@ -111,7 +110,7 @@ def test_after_each_change_the_shared_memory_is_as_if_fused_from_scratch(drawn: 
             whole = merge(devices.items(), RULES, words_of(Rungs()))
             assert plain(shared.items()) == plain(whole.items)
             merged = sum(one.origin == FUSION for one in whole.items)
-            assert report == FusionReport(len(whole.items), merged, 0, whole.over_quota)
+            assert report == FusionReport(len(whole.items), merged, whole.over_quota)
             told = shared.delta_for("d", shared.id, known)
             seen = {} if not told.since else seen
             seen |= {one.id: plain_item(one) for one in told.items}
@@ -169,107 +168,3 @@ def delta(origin: str, since: int, pairs: list[tuple[str, str]], gone: tuple[str
         for (q, a), vector in zip(pairs, vectors, strict=True)
     )
     return Delta(origin, since, since + 1, items, gone, generation="g")
-
-
-def composed(shared: SharedMemory) -> set[str]:
-    return {one.question for one in shared.items() if one.kind == "multi-hop"}
-
-
-def test_composed_memories_follow_their_parts(tmp_path: Path) -> None:
-    said = {
-        "a": [("Which spacecraft found plumes on Enceladus?", "Cassini"), ("Who built the Grey Tower?", "Odile Varro")],
-        "b": [("Which rocket launched Cassini?", "Titan IV"), ("Where was Odile Varro born?", "Lindmoor")],
-    }
-
-    shared = open_shared(tmp_path / "one", bridges=1)
-    for origin, pairs in said.items():
-        shared.take(delta(origin, 0, pairs))
-    assert shared.fuse().composed == 2
-    first = composed(shared)
-    assert "Which rocket launched the spacecraft that found plumes on Enceladus?" in first
-    known = shared.delta_for("d", "", 0).version
-    shared.take(delta("b", 1, [], gone=("bWhere wasLindmoor",)))
-    assert shared.fuse().composed == 1
-    assert composed(shared) < first
-    told = shared.delta_for("c", shared.id, known)
-    assert (told.items, len(told.retracted)) == ((), 2)
-    shared.close()
-
-    fresh = open_shared(tmp_path / "two", bridges=1)
-    fresh.take(delta("a", 0, said["a"]))
-    fresh.take(delta("b", 0, said["b"][:1]))
-    fresh.fuse()
-    shared_again = open_shared(tmp_path / "one", bridges=1)
-    assert composed(fresh) == composed(shared_again)
-    wanted = {one.id: one for one in fresh.items()}
-    held = [replace(one, embedding=wanted[one.id].embedding) for one in shared_again.items()]
-    assert plain(held) == plain(fresh.items())
-    for one in shared_again.items():  # by what a text was encoded with its last bits differ
-        assert one.embedding == pytest.approx(wanted[one.id].embedding, abs=2e-3)
-    fresh.close()
-    shared_again.close()
-
-
-def test_of_too_many_memories_a_secret_draws_the_composed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fedrag_flwr.memory.fusion.shared.MOST_COMPOSING", 2)
-    shared = open_shared(tmp_path, bridges=1)
-    shared.take(delta("a", 0, [("Which spacecraft found plumes on Enceladus?", "Cassini"), ("Who rang?", "Ada")]))
-    shared.take(delta("x", 0, [("Which rocket launched Cassini?", "Titan IV"), ("Who sang?", "Odile")]))
-    shared.fuse()
-    drawn = set()
-    for secret in map(str, range(30)):
-        shared._fused.set_meta("drawn", secret)
-        window = frozenset(one.id for one in shared._drawn(shared._composed_ids()))
-        assert len(window) == 2
-        drawn.add(window)
-    assert len(drawn) == 6
-    shared.close()
-
-
-def test_a_composed_memory_has_its_parts_present_hyperedges(tmp_path: Path) -> None:
-    shared = open_shared(tmp_path, bridges=1)
-    first = delta("a", 0, [("Which spacecraft found plumes on Enceladus?", "Cassini")])
-    shared.take(first)
-    shared.take(delta("b", 0, [("Which rocket launched Cassini?", "Titan IV")]))
-    shared.fuse()
-    [before] = [one for one in shared.items() if one.kind == "multi-hop"]
-    known = shared.delta_for("d", "", 0).version
-    shared.take(replace(first, since=1, version=2, items=(replace(first.items[0], hyperedges=("new",)),)))
-    shared.fuse()
-    [after] = [one for one in shared.items() if one.kind == "multi-hop"]
-    assert after.hyperedges == ("b/eWhich rocket launched Cassini?", "a/new")
-    assert plain_item(replace(after, hyperedges=before.hyperedges)) == plain_item(before)
-    assert after.id in {one.id for one in shared.delta_for("c", shared.id, known).items}
-    shared.close()
-
-
-def test_compositions_that_are_not_kept_are_counted_by_reason(tmp_path: Path) -> None:
-    plumes = [("Which spacecraft found plumes on Enceladus?", "Cassini")]
-    hosts = [
-        ("Which rocket launched Cassini?", "Titan IV"),
-        ("What did Cassini photograph?", "plumes"),
-        ("Which crew of Cassini's planners steered Cassini?", "Blue Crew"),
-        ("Who of our club drew Cassini?", "Ada Morrow"),
-    ]
-    shared = open_shared(tmp_path, bridges=1)
-    shared.take(delta("a", 0, plumes))
-    shared.take(delta("b", 0, hosts))
-    report = shared.fuse()
-    assert composed(shared) == {"Which rocket launched the spacecraft that found plumes on Enceladus?"}
-    assert report.rejected == {"dangling": 1, "gives-away": 1, "names-bridge": 1}
-    assert report.counts() == {
-        "kept": 5,
-        "merged": 0,
-        "composed": 1,
-        "over_quota": 0,
-        "rejected_dangling": 1,
-        "rejected_gives-away": 1,
-        "rejected_names-bridge": 1,
-    }
-    shared.close()
-
-    shared = open_shared(tmp_path, bridges=1)
-    assert shared.fuse() == report  # nothing changed, and nothing is composed again
-    shared.take(delta("b", 1, [], gone=("bWhich creBlue Crew",)))
-    assert shared.fuse().rejected == {"dangling": 1, "gives-away": 1}
-    shared.close()

@@ -9,20 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.memory.fusion.merge import (
-    COMPOSED,
     FUSION,
     FusionRules,
-    Merging,
     Words,
-    merge,
     owned,
     owners,
     references,
-    within_quota,
 )
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import MemoryItem, Vector
 from fedrag_flwr.text.asking import item_anchors
+from tests.memory.fusion.whole import Merging, merge, within_quota
 from tests.memory.store.samples import unit_vector
 from tests.strategies.federation import small_models
 
@@ -160,13 +157,11 @@ def test_an_owner_without_hyperedges_is_named() -> None:
     assert owned(one).hyperedges == ("b/e2",)  # two memories of one device do not meet in what is no hyperedge
 
 
-def test_nobody_stands_behind_a_composed_memory_and_all_behind_a_merged_one_of_any_kind() -> None:
-    composed = replace(item(1, FUSION), id=f"1{COMPOSED}", kind="multi-hop", hyperedges=("a/e1", "b/e2"))
-    assert owners(composed) == frozenset()
-    long, short = (replace(item(n, name), kind="multi-hop") for n, name in enumerate(("a", "b"), 1))
+def test_all_stand_behind_a_merged_memory_of_any_kind() -> None:
+    long, short = (replace(item(n, name), kind="set") for n, name in enumerate(("a", "b"), 1))
     short = replace(short, question="Who?")  # it speaks for all who say the same
     [merged] = fused([long, short], RULES).items
-    assert merged.kind == "multi-hop"
+    assert merged.kind == "set"
     assert merged.question == "Who?"
     assert owners(merged) == {"a", "b"}
 

@@ -4,11 +4,12 @@ from itertools import combinations, product
 
 import pytest
 
-from fedrag_flwr.memory.fusion.merge import FUSION, FusionRules, merge, owners
+from fedrag_flwr.memory.fusion.merge import FUSION, FusionRules, owners
 from fedrag_flwr.memory.fusion.statement_key import names_of, statement_key
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.text.lexicon import KIN, OPPOSED
 from tests.memory.fusion.test_merge import words_of
+from tests.memory.fusion.whole import merge
 from tests.strategies.federation import small_models
 
 APART = [

@@ -16,7 +16,6 @@ from fedrag_flwr.errors import DocumentError, SourceError
 from fedrag_flwr.evaluation.gold import GoldQuestion, gold_of
 from fedrag_flwr.records import Document
 from fedrag_flwr.sources.base import make_document
-from fedrag_flwr.sources.hub import PREFIX, read_hub
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ def read_multihop(
     Parameters
     ----------
     path
-        The file; its schema is in the data's own description. Or a set on the hub (see `sources.hub`).
+        The file; its schema is in the data's own description.
     split
         Rows of this split only; None for all.
     limit
@@ -66,11 +65,10 @@ def read_multihop(
     DocumentError
         A row is malformed; the error names its line.
     """
-    on_hub = str(path).startswith(PREFIX)
     path = Path(path)
     documents: dict[str, Document] = {}
     questions: dict[str, GoldQuestion] = {}
-    for number, row in read_hub(str(path), split or "dev") if on_hub else _rows(path):
+    for number, row in _rows(path):
         if limit is not None and len(questions) >= limit:
             break
         if (split and row.get("split") != split) or (setting and row.get("setting", setting) != setting):

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.evaluation.gold import GoldQuestion, gold_line
-from fedrag_flwr.files import replace_file
-from fedrag_flwr.records import Document, SharedDocument
-from fedrag_flwr.sources.benchmark import Benchmark
+from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.records import Document
+from fedrag_flwr.sources.folder import write_documents, write_lines
+from simulations.corpora.multihop import Benchmark
 
-_DOCUMENTS_PER_FILE = 2_000
 _PUBLIC = 0o644  # a benchmark's documents
 
 
@@ -29,10 +27,6 @@ class Partition:
     documents: dict[str, tuple[Document, ...]]
     questions: tuple[GoldQuestion, ...]
     local: frozenset[str]
-
-    def questions_of(self, device: str) -> tuple[GoldQuestion, ...]:
-        """Give the questions whose home is a device."""
-        return tuple(question for question in self.questions if question.home == device)
 
 
 def device_name(number: int) -> str:
@@ -142,27 +136,21 @@ def write_partition(root: str | Path, partition: Partition) -> None:
     for stale in root.glob("device-*/*.jsonl"):
         if stale.stem.isdecimal() and stale not in written:
             stale.unlink(missing_ok=True)
-    _write(root / "questions.jsonl", [gold_line(question) for question in partition.questions], _PUBLIC)
+    write_lines(root / "questions.jsonl", [gold_line(question) for question in partition.questions], _PUBLIC)
 
 
-def write_documents(folder: Path, documents: Sequence[Document | SharedDocument], mode: int = 0o600) -> list[Path]:
-    """Write documents as ``<folder>/<n>.jsonl``, as `FolderSource` reads them; give these files.
-
-    Their mode is the owner's alone unless they are public.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for number, start in enumerate(range(0, len(documents), _DOCUMENTS_PER_FILE)):
-        rows = [
-            json.dumps({"id": one.id, "title": one.title, "text": one.text}, ensure_ascii=False)
-            for one in documents[start : start + _DOCUMENTS_PER_FILE]
-        ]
-        written.append(_write(folder / f"{number}.jsonl", rows, mode))
-    return written
-
-
-def _write(path: Path, rows: list[str], mode: int) -> Path:
-    body = "".join(f"{row}\n" for row in rows).encode()
-    if not path.is_file() or path.read_bytes() != body:
-        replace_file(path, body, mode)
-    return path
+def gold_line(question: GoldQuestion) -> str:
+    """Write a gold question as the JSON line that `read_gold` reads."""
+    fields: dict[str, object] = {
+        "id": question.question_id,
+        "question": question.text,
+        "answer": question.answer,
+        "aliases": list(question.aliases),
+        "kind": question.kind,
+        "documents": list(question.documents),
+        "home": question.home,
+        "split": question.split,
+    }
+    if question.must:
+        fields["must"] = list(question.must)
+    return json.dumps(fields, ensure_ascii=False)
