@@ -1,13 +1,14 @@
-"""JSON: fields behind their names."""
+"""JSON and notebooks: fields behind their names, cells in their order."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fedrag_flwr.errors import DocumentError
-from fedrag_flwr.sources.readers import decode
+from fedrag_flwr.sources.html import html_text
+from fedrag_flwr.sources.readers import decode, read_markdown
 from fedrag_flwr.sources.tables import told_row
 
 _LONG = 200  # characters of a text that is a paragraph by itself
@@ -54,3 +55,36 @@ def _plain(value: object) -> str | None:
     if isinstance(value, dict):
         return None
     return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def read_ipynb(raw: bytes) -> tuple[str, str]:
+    """Read a notebook: its texts, its code and the texts and tables that the code gave; the title is a first heading.
+
+    Raises
+    ------
+    DocumentError
+        It is none, or older than the fourth format.
+    """
+    book = _parsed(raw)
+    if not isinstance(book, dict) or not isinstance(book.get("cells"), list):
+        raise DocumentError("it is no notebook of the fourth format", fix="save it anew with a newer program")
+    title, told = "", []
+    for cell in book["cells"]:
+        source = _lines(cell.get("source"))
+        if cell.get("cell_type") == "markdown":
+            heading, source = read_markdown(source.encode("utf-8", "replace"))
+            title = title or heading
+        told.append(source)
+        told += [_output(one) for one in cell.get("outputs", ())]
+    return title, "\n\n".join(part.strip("\n") for part in told if part.strip())
+
+
+def _output(output: Mapping[str, Any]) -> str:
+    if "text" in output:
+        return _lines(output["text"])
+    data = output.get("data", {})
+    return html_text(_lines(data["text/html"]))[1] if "text/html" in data else _lines(data.get("text/plain"))
+
+
+def _lines(value: object) -> str:
+    return "".join(map(str, value)) if isinstance(value, list) else value if isinstance(value, str) else ""

@@ -8,9 +8,9 @@ import zipfile
 from functools import partial
 
 from fedrag_flwr.errors import DocumentError
-from fedrag_flwr.sources.data import read_json
+from fedrag_flwr.sources.data import read_ipynb, read_json
 from fedrag_flwr.sources.mail import read_eml, read_mbox
-from fedrag_flwr.sources.office import read_docx, read_odt, read_pptx
+from fedrag_flwr.sources.office import read_docx, read_epub, read_odt, read_pptx, read_rst
 from fedrag_flwr.sources.pdf import read_pdf
 from fedrag_flwr.sources.readers import Reader, in_utf8, read_html, read_markdown, read_plain
 from fedrag_flwr.sources.sheets import read_csv, read_ods, read_tsv, read_xlsx
@@ -58,6 +58,7 @@ _PACKED: dict[str, Reader] = {
     ".xlsx": read_xlsx,
     ".odt": read_odt,
     ".ods": read_ods,
+    ".epub": read_epub,
 }
 READERS: dict[str, Reader] = {
     **dict.fromkeys((".txt", ".text", ".log"), read_plain),
@@ -66,18 +67,20 @@ READERS: dict[str, Reader] = {
     ".csv": read_csv,
     ".tsv": read_tsv,
     ".json": read_json,
+    ".ipynb": read_ipynb,
 }
 """Those that read text by little more than the standard library."""
 
 FOREIGN: dict[str, Reader] = {
     **{suffix: partial(_packed, reader) for suffix, reader in _PACKED.items()},
     ".pdf": read_pdf,
+    ".rst": read_rst,
     ".eml": partial(read_eml, attached=read_attached),
     ".mbox": partial(read_mbox, attached=read_attached),
 }
 """Those that may crash, hang or take all memory: run them by a `Converter`."""
 
-TEXTS = frozenset(READERS) - {".json"}
+TEXTS = frozenset({*READERS, ".rst"} - {".json", ".ipynb"})
 """Those that need not be UTF-8."""
 
 ENDINGS = (*READERS, *FOREIGN, JSON_LINES)

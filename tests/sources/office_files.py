@@ -1,8 +1,9 @@
-"""Files of office programs, sheets and mail for the tests, written by the formats' own libraries."""
+"""Files of office programs, sheets, mail and books for the tests, written by the formats' own libraries."""
 
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
@@ -109,6 +110,33 @@ def _table(name: str, rows: Rows) -> odfdo.Table:
     return table
 
 
+def epub(title: str, chapters: Sequence[str], locked: Sequence[str] = ()) -> bytes:
+    """Write an e-book, its chapters in another order than that of their names; `locked` files are said to be so."""
+    names = [f"c{len(chapters) - place}.xhtml" for place in range(len(chapters))]
+    items = "".join(f'<item id="{name}" href="{name}" media-type="application/xhtml+xml"/>' for name in names)
+    spine = "".join(f'<itemref idref="{name}"/>' for name in names)
+    package = (
+        '<package xmlns="http://www.idpf.org/2007/opf" version="3.0"><metadata '
+        f'xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title></metadata>'
+        f"<manifest>{items}</manifest><spine>{spine}</spine></package>"
+    )
+    container = (
+        '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container" version="1.0"><rootfiles>'
+        '<rootfile full-path="OEBPS/content.opf"/></rootfiles></container>'
+    )
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as book:
+        book.writestr("mimetype", "application/epub+zip")
+        book.writestr("META-INF/container.xml", container)
+        book.writestr("OEBPS/content.opf", package)
+        if locked:
+            told = "".join(f'<CipherReference URI="OEBPS/{name}"/>' for name in locked)
+            book.writestr("META-INF/encryption.xml", f"<encryption>{told}</encryption>")
+        for name, chapter in zip(names, chapters, strict=True):
+            book.writestr(f"OEBPS/{name}", f"<html><head><title>x</title></head><body>{chapter}</body></html>")
+    return out.getvalue()
+
+
 def message(
     subject: str, text: str = "", html: str = "", attachments: Mapping[str, bytes] | None = None
 ) -> EmailMessage:
@@ -132,6 +160,11 @@ def message(
 def mbox(messages: Sequence[EmailMessage]) -> bytes:
     """Write a mailbox."""
     return b"".join(b"From ada@ward.example Mon Mar  2 09:30:00 2026\n" + bytes(one) + b"\n" for one in messages)
+
+
+def notebook(*cells: Mapping[str, object]) -> bytes:
+    """Write a notebook of the fourth format."""
+    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": list(cells)}).encode()
 
 
 def bomb(member: str = "word/document.xml", size: int = 2**30) -> bytes:

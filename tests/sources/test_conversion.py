@@ -46,6 +46,11 @@ BROKEN: list[tuple[str, bytes, str]] = [
     ("b.xlsx", made.xlsx({"S": []}), "no text"),
     ("a.odt", _zip(mimetype="application/vnd.oasis.opendocument.text"), "cannot be read"),
     ("a.ods", b"PK\x03\x04secret", "broken"),
+    ("a.epub", _zip(mimetype="application/epub+zip"), "cannot be read"),
+    ("b.epub", made.epub("secret", ["<p> </p>"]), "holds no text"),
+    ("c.epub", made.epub("T", ["secret"], locked=["c1.xhtml"]), "protected"),
+    ("a.rst", b"secret \x81\xff", "UTF-8"),
+    ("b.rst", b"- " * 2_000 + b"secret", "cannot be read"),
     ("a.eml", b"secret words without a header", "no message"),
     ("a.mbox", b"secret words", "no mailbox"),
     ("a.csv", b'"' + b"secret" * 30_000, "table cannot be read"),
@@ -53,6 +58,8 @@ BROKEN: list[tuple[str, bytes, str]] = [
     ("a.json", b'{"secret": ', "not JSON"),
     ("b.json", b"[" * 3_000 + b"1" + b"]" * 3_000, "not JSON"),
     ("c.json", b"{}", "no text"),
+    ("a.ipynb", b'{"worksheets": ["secret"]}', "no notebook"),
+    ("b.ipynb", b'{"cells": ["secret"]}', "cannot be read"),
 ]
 
 
@@ -165,9 +172,12 @@ def test_every_file_of_a_folder_is_accounted_for(tmp_path: Path) -> None:
         "h.xlsx": made.xlsx({"S": made.STAFF}),
         "i.csv": b"Role,Ext.\nPorter,107\n",
         "j.tsv": b"Role\tExt.\nPorter\t107\n",
+        "k.rst": b"Nine.",
         "l.eml": bytes(made.message("S", "Ten.")),
         "m.mbox": made.mbox([made.message("S", "Eleven.")]),
         "n.json": b'{"a": "b"}',
+        "o.ipynb": made.notebook({"cell_type": "markdown", "source": "Twelve."}),
+        "p.epub": made.epub("T", ["<p>Thirteen.</p>"]),
         "q.odt": made.odt("T", "Fourteen."),
         "r.markdown": b"Fifteen.",
         "s.log": b"Sixteen.",
@@ -182,7 +192,6 @@ def test_every_file_of_a_folder_is_accounted_for(tmp_path: Path) -> None:
     }
     skipped = {
         "ward.zip": "of a kind that is not read",
-        "book.epub": "of a kind that is not read",
         "plain": "of a kind that is not read",
         "scan.jpg": "a picture, whose text is not recognised",
         "old.doc": "of an older office format (save it anew)",

@@ -220,7 +220,7 @@ def test_a_missing_folder_and_an_empty_one(tmp_path: Path) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     raw=st.binary(max_size=200),
-    suffix=st.sampled_from([".txt", ".md", ".html", ".csv", ".json", ".jsonl", ".pdf", ".eml"]),
+    suffix=st.sampled_from([".txt", ".md", ".html", ".csv", ".json", ".ipynb", ".jsonl", ".pdf", ".eml"]),
 )
 def test_any_bytes_give_a_document_or_a_failure(tmp_path: Path, raw: bytes, suffix: str) -> None:
     for old in tmp_path.iterdir():

@@ -36,6 +36,19 @@ READABLE: list[tuple[str, bytes, str, str]] = [
     ),
     ("a.odt", made.odt("Ward rules", "It opens.", made.STAFF), "Ward rules", f"# Ward rules\n\nIt opens.\n\n{_ROWS}"),
     ("a.ods", made.ods("Staff", made.STAFF), "", f"## Staff\n\n{_ROWS}"),
+    (
+        "a.epub",
+        made.epub("Two moons", ["<h1>Phobos</h1><p>It is near.</p>", "<p>Deimos is far.</p>"], locked=["font.otf"]),
+        "Two moons",
+        "# Phobos\n\nIt is near.\n\nDeimos is far.",
+    ),
+    (
+        "a.rst",
+        b"Ward\n====\n\nIt *opens*.\n\n.. include:: /etc/hostname\n\n====== ====\nRole   Ext.\n====== ====\n"
+        b"Porter 107\n====== ====\n",
+        "Ward",
+        "# Ward\n\nIt opens.\n\nRole: Porter; Ext.: 107",
+    ),
     ("a.eml", bytes(made.message("Rota", "Two nurses.")), "Rota", f"Subject: Rota\n\n{_HEADERS}\n\nTwo nurses."),
     (
         "b.eml",
@@ -67,6 +80,23 @@ READABLE: list[tuple[str, bytes, str, str]] = [
         "",
         f"# Rota\n\nSubject: Rota\n\n{_HEADERS}\n\nTwo nurses.\n\n"
         f"# Keys\n\nSubject: Keys\n\n{_HEADERS}\n\nAt the desk.",
+    ),
+    (
+        "a.ipynb",
+        made.notebook(
+            {"cell_type": "markdown", "source": ["# Doses\n", "By *ward*."]},
+            {
+                "cell_type": "code",
+                "source": "print(2 * 3)",
+                "outputs": [
+                    {"output_type": "stream", "text": ["6\n"]},
+                    {"output_type": "display_data", "data": {"text/html": _PAGE, "text/plain": "x"}},
+                    {"output_type": "display_data", "data": {"image/png": "iVBO"}},
+                ],
+            },
+        ),
+        "Doses",
+        "# Doses\n\nBy ward.\n\nprint(2 * 3)\n\n6\n\nTwo nurses.\n\nRole: Porter; Ext.: 107",
     ),
 ]
 
