@@ -21,6 +21,7 @@ _CUT_SHORT = ABBREVIATIONS - {"no"}
 _SENTENCE = re.compile(r"(?<=[.!?])[\"'”)]*\s+(?=[\"'“(]*[A-Z0-9])")
 SURE, LIKELY = 0.75, 0.5  # confidence from which an answer is told as such
 NOTHING_READ, NO_BEARER = "there is nothing to read", "no passage bears it"  # decisions on evidence
+UNTOLD = "no passage tells it"
 MASKED = "what answers it is masked by its device"
 _MASK = re.compile(r"\[[A-Z][A-Z_ -]*\]")
 _NAMED = re.compile(r"\b[A-Z]\w+|\w*\d\w*")  # what may be a name or a number
@@ -187,6 +188,8 @@ def why_declined(decisions: Sequence[Decision]) -> str:
         return "What answers it is masked by its device."
     if "confidence" in steps or "gate" in steps:
         return "Nothing sure enough was found."
+    if any(one.said == UNTOLD for one in decisions):
+        return "None of the nearest passages tells it."
     if any(one.said == NOTHING_READ for one in decisions):
         return "Nothing in the documents is near the question."
     if "model" in steps or any(one.said == NO_BEARER for one in decisions):

@@ -15,7 +15,16 @@ from functools import cache
 from pathlib import Path
 from typing import Self
 
-from fedrag_flwr.answering.explain import LONG, NO_BEARER, NOTHING_READ, bearing_first, borne, in_words, sentences_of
+from fedrag_flwr.answering.explain import (
+    LONG,
+    NO_BEARER,
+    NOTHING_READ,
+    UNTOLD,
+    bearing_first,
+    borne,
+    in_words,
+    sentences_of,
+)
 from fedrag_flwr.answering.extract import AGREEMENT_FEATURES, EXTRACT_FEATURES, Extract
 from fedrag_flwr.answering.logistic import Logistic
 from fedrag_flwr.answering.quote import is_open
@@ -225,7 +234,7 @@ def _said(judged: Judged) -> Decision:
         return because("evidence", f"quoted: {in_words(judged.confidence)}", judged.confidence)
     read = f"{len(judged.units)} passages"
     if not judged.draft.text and judged.draft.quoted:
-        return because("evidence", f"none of {read} tells it", judged.confidence, LEAST_TOLD)
+        return because("evidence", UNTOLD, judged.confidence, LEAST_TOLD)
     if not judged.draft.text:
         return because("model", f"the model found no answer in {read}")
     return because("model", f"read in {read}: {in_words(judged.confidence)}", judged.confidence)

@@ -242,9 +242,9 @@ def test_a_question_without_an_answer_is_said_so(built: Any) -> None:
     shown = run(*asking)
     assert shown.exit_code == 0
     first, why, *nearest = shown.stdout.splitlines()
-    assert (first, why) == ("I do not know.", "Nothing sure enough was found.")
+    assert (first, why) == ("I do not know.", "None of the nearest passages tells it.")
     assert nearest, "what came nearest is shown"
-    assert "inference.abstain-below" in run(*asking, "--verbose").stdout
+    assert "no passage tells it" in run(*asking, "--verbose").stdout
 
 
 def test_a_question_waits_where_the_device_has_an_outbox_and_can_be_withdrawn(built: Any) -> None:
