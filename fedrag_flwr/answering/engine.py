@@ -312,7 +312,7 @@ class Engine:
 
     def _quoted(self, asked: Asked, ranked: Sequence[RankedText], heard: Heard | None) -> Judged:
         """What the documents say, in their own words."""
-        found = best_quote(asked.text, ranked)
+        found = best_quote(asked.text, ranked, self.reader.told(asked.text, whole(ranked)))
         if found is None:
             return Judged(Draft(""), (), 0.0)
         if heard is not None:

@@ -17,6 +17,7 @@ from fedrag_flwr.answering.sentences import RankedText, describe, shipped_scorer
 SENTENCES, WORDS = 3, 100  # most of a quote; one long sentence may have more
 _BESIDE = 0.5  # what a further sentence adds to the best one's chance
 _PASSAGE = 0.2  # what the passage's log-odds add
+_TELLS = 0.15  # what the log-odds that a passage tells an answer add
 _OPENS_A_LIST = 0.5  # what a quote loses that ends where a list begins
 _LEAST, _MOST = -6.0, 5.0  # of a passage's log-odds
 
@@ -69,8 +70,11 @@ def is_open(question: str) -> bool:
     return bool(thing) and len(thing.split()) <= _LONGEST_NAME and not _LINKS.search(thing)
 
 
-def best_quote(question: str, ranked: Sequence[RankedText]) -> Quote | None:
-    """The sentences of a ranked passage that bear an answer best; None where there is nothing to quote."""
+def best_quote(question: str, ranked: Sequence[RankedText], told: Sequence[float] = ()) -> Quote | None:
+    """The sentences of a ranked passage that bear an answer best; None where there is nothing to quote.
+
+    `told` are the log-odds that each passage tells an answer; without them all passages are alike in this.
+    """
     found = describe(question, ranked)
     if not found.places:
         return None
@@ -91,7 +95,8 @@ def best_quote(question: str, ranked: Sequence[RankedText]) -> Quote | None:
         own = [of[place, row] for row in rows]
         odds = min(max(ranked[place].log_odds, _LEAST), _MOST)
         torn = ranked[place].sentences[rows[-1]].rstrip().endswith(":")
-        return float(max(own) + _BESIDE * (math.fsum(own) - max(own)) + _PASSAGE * odds - _OPENS_A_LIST * torn)
+        tells = _TELLS * told[place] if told else 0.0
+        return float(max(own) + _BESIDE * (math.fsum(own) - max(own)) + _PASSAGE * odds + tells - _OPENS_A_LIST * torn)
 
     place, rows = max(spans, key=worth)
     return Quote(place, " ".join(ranked[place].sentences[row] for row in rows), max(of[place, row] for row in rows))

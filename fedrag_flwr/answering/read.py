@@ -15,6 +15,7 @@ from fedrag_flwr.models import load_span_reader
 from fedrag_flwr.models.base import Completion, Generator, Grammar, Heard, Prompt
 from fedrag_flwr.models.spans import SpanReader
 from fedrag_flwr.records import Cost, EvidenceUnit, as_line
+from fedrag_flwr.text.segment import under_title
 
 # One line that is not the word for not knowing: how likely that was instead is asked apart, and judged with the rest.
 ANSWER = Grammar(
@@ -109,6 +110,12 @@ class Reader:
     def extract(self, question: str, units: Sequence[EvidenceUnit]) -> Extract:
         """The passages' own words that answer most likely, without the generator."""
         return NONE if self.spans is None else extracted(question, units, self.spans)
+
+    def told(self, question: str, units: Sequence[EvidenceUnit]) -> list[float]:
+        """Log-odds that each passage tells an answer; empty where nothing finds spans."""
+        if self.spans is None or not units:
+            return []
+        return [one.told for one in self.spans.read(question, [under_title(unit.title, unit.text) for unit in units])]
 
     def draw(self, question: str, units: Sequence[EvidenceUnit], count: int) -> list[Draft]:
         """So many drafts over one state of the prompt, drawn at random where there are several."""

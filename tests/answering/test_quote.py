@@ -111,6 +111,15 @@ def test_the_sentences_that_tell_what_is_asked_are_quoted() -> None:
     assert "turn the red valve to the left" in found.text
 
 
+def test_of_passages_that_are_else_alike_the_one_that_tells_an_answer_is_quoted() -> None:
+    said = ["Turn the red valve to the left.", "Turn the blue valve to the left."]
+    ranked = [RankedText(text, "Pump", [text], [0.5], 1.0, "home") for text in said]
+    for told, wanted in (((2.0, -2.0), 0), ((-2.0, 2.0), 1)):
+        found = best_quote("How do I open the pump?", ranked, told)
+        assert found is not None
+        assert found.passage == wanted
+
+
 def test_a_quote_does_not_end_where_a_list_begins() -> None:
     steps = ["To open the pump, do this:", "Turn the red valve.", "Lift the lid."]
     found = best_quote("How do I open the pump?", [RankedText("p", "Pump", steps, [0.8, 0.5, 0.5], 2.0, "home")])
