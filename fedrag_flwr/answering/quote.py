@@ -22,6 +22,7 @@ _OPENS_A_LIST = 0.5  # what a quote loses that ends where a list begins
 _LEAST, _MOST = -6.0, 5.0  # of a passage's log-odds
 
 _AUXILIARY = r"(?:do|does|did|is|are|was|were|can|could|should|will|would|has|have|had|must|may|might)\b"
+_TITLED = re.compile(r"(?<=\w )(?:How|Why)\b")  # within a question these begin a title
 _HOW_WHY = re.compile(
     r"\b(?:why|how(?! (?:many|much|far|long|old|tall|high|deep|wide|fast|big|large|heavy|often)\b)"
     rf"(?! (?!{_AUXILIARY})\w+ {_AUXILIARY}))\b",  # "how close did", "how late is"
@@ -36,7 +37,9 @@ _OPEN = re.compile(
     re.IGNORECASE,
 )
 _DEFINES = re.compile(r"\W*(?:what|who) (?:is|are|was|were) (?:an? )?(?!the\b|an?\b)(?P<thing>[^?]+)", re.I)
-_LINKS = re.compile(r"\b(?:of|in|for|by|to|on|at|from|with|that|which|who|whose|where|when|or|called|\w+ed|\w+'s)\b")
+_LINKS = re.compile(
+    r"\b(?:of|in|for|by|to|on|at|from|with|that|which|who|whose|where|when|or|called|\w+ed|[\w.]+['’]s)\b"
+)
 _ASIDE = re.compile(r"\([^()]*\) ?")  # a remark in brackets asks nothing
 _LONGEST_NAME = 7  # words of what is defined
 
@@ -62,7 +65,7 @@ class Quote:
 
 def is_open(question: str) -> bool:
     """Whether a question asks how, why, what to do, for several things, or what something is."""
-    question = _ASIDE.sub("", question)
+    question = _TITLED.sub("", _ASIDE.sub("", question))
     if _HOW_WHY.search(question) or _OPEN.match(question):
         return True
     found = _DEFINES.match(question)

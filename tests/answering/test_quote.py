@@ -14,6 +14,7 @@ OPEN = [
     "The pump is stuck. How is it opened?",
     "How to file a claim",
     "Why was the mill closed?",
+    "If the lamp fails, how do I reset it?",
     "What should I do if the alarm sounds?",
     "What do we need to bring to the first lesson?",
     "What happens when the badge is lost?",
@@ -43,6 +44,10 @@ SHORT = [
     "What was founded in 1888?",
     "What is the treasurer's name?",
     "In which year did the show begin?",
+    "Who wrote Why Bridges Fall?",
+    "Which actor plays the miller in How the Mill Burned?",
+    "Who is Otto Renn Jr.'s aunt?",
+    "Who is Oda Renn’s brother?",
     "",
     "?",
 ]
