@@ -40,8 +40,6 @@ _DEFINES = re.compile(r"\W*(?:what|who) (?:is|are|was|were) (?:an? )?(?!the\b|an
 _LINKS = re.compile(
     r"\b(?:of|in|for|by|to|on|at|from|with|that|which|who|whose|where|when|or|called|\w+ed|[\w.]+['’]s)\b"
 )
-    r"\b(?:of|in|for|by|to|on|at|from|with|that|which|who|whose|where|when|or|called|\w+ed|[\w.]+['’]s)\b"
-)
 _ASIDE = re.compile(r"\([^()]*\) ?")  # a remark in brackets asks nothing
 _LONGEST_NAME = 7  # words of what is defined
 
