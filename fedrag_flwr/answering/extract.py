@@ -61,7 +61,7 @@ def extracted(question: str, units: Sequence[EvidenceUnit], reader: SpanReader) 
     """
     if not units:
         return NONE
-    spans = reader.read(question, [under_title(one.title, one.text) for one in units])
+    spans = spans_of(question, units, reader)
     place = max(range(len(spans)), key=lambda at: spans[at].score)
     best = spans[place]
     others = (one.score for one in spans if not _share(one, best))
@@ -70,6 +70,11 @@ def extracted(question: str, units: Sequence[EvidenceUnit], reader: SpanReader) 
     words = min(len(best.text.split()), _LONGEST)
     bounded = (min(max(one, _LEAST), _MOST) for one in odds)
     return Extract(best.text.strip(" ,.;:"), place, (*bounded, float(place == 0), float(words)))
+
+
+def spans_of(question: str, units: Sequence[EvidenceUnit], reader: SpanReader) -> list[Span]:
+    """The likeliest span of each passage, read under its title."""
+    return reader.read(question, [under_title(one.title, one.text) for one in units])
 
 
 def _share(one: Span, other: Span) -> bool:

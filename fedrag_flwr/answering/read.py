@@ -9,13 +9,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from fedrag_flwr.answering.extract import NONE, Extract, extracted
+from fedrag_flwr.answering.extract import NONE, Extract, extracted, spans_of
 from fedrag_flwr.answering.prompts import UNKNOWN, closed_book_prompt, declines, reading_prompt
 from fedrag_flwr.models import load_span_reader
 from fedrag_flwr.models.base import Completion, Generator, Grammar, Heard, Prompt
 from fedrag_flwr.models.spans import SpanReader
 from fedrag_flwr.records import Cost, EvidenceUnit, as_line
-from fedrag_flwr.text.segment import under_title
 
 # One line that is not the word for not knowing: how likely that was instead is asked apart, and judged with the rest.
 ANSWER = Grammar(
@@ -115,7 +114,7 @@ class Reader:
         """Log-odds that each passage tells an answer; empty where nothing finds spans."""
         if self.spans is None or not units:
             return []
-        return [one.told for one in self.spans.read(question, [under_title(unit.title, unit.text) for unit in units])]
+        return [one.told for one in spans_of(question, units, self.spans)]
 
     def draw(self, question: str, units: Sequence[EvidenceUnit], count: int) -> list[Draft]:
         """So many drafts over one state of the prompt, drawn at random where there are several."""
