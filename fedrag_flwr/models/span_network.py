@@ -7,13 +7,15 @@ odds that the passage tells an answer at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import base64
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load, save
 from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerBase
 
@@ -50,7 +52,7 @@ class SpanNetwork(nn.Module):
         """The network with what a fit changed in it: low-rank changes of matrices, and whole vectors and heads."""
         network = cls(base)
         own = network.state_dict()
-        changes = load_file(adapter)
+        changes = read_changes(adapter)
         for name in sorted({name.removesuffix(".down").removesuffix(".up") for name in changes}):
             if f"{name}.up" in changes:
                 own[name] += changes[f"{name}.up"].float() @ changes[f"{name}.down"].float()
@@ -106,3 +108,19 @@ def changes_of(network: SpanNetwork, base: Path, rank: int) -> Iterable[tuple[st
             yield f"{name}.down", down.half().contiguous()
         else:
             yield name, value.half().contiguous()
+
+
+def write_changes(path: Path, changes: Mapping[str, Tensor]) -> None:
+    """Keep what a fit changed, as text: an app's bundle takes no other files (Flower's FAB)."""
+    path.write_text(json.dumps({"safetensors": base64.b64encode(save(dict(changes))).decode()}) + "\n")
+
+
+def read_changes(path: Path) -> dict[str, Tensor]:
+    """What a fit changed, by name.
+
+    Raises
+    ------
+    Exception
+        Of the libraries that read it, where the file is torn.
+    """
+    return load(base64.b64decode(json.loads(path.read_text())["safetensors"], validate=True))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from fedrag_flwr.models.span_network import SpanNetwork
 
-SHIPPED = Path(__file__).with_name("spans.safetensors")
+SHIPPED = Path(__file__).with_name("spans.json")
 LONGEST = 16  # tokens of an answer
 NO_SPAN = -1e4  # log-odds of what cannot be an answer
 _BATCH = 8  # windows in one forward pass

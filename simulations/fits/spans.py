@@ -16,13 +16,12 @@ from typing import Annotated
 
 import torch
 import typer
-from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from fedrag_flwr.models.files import resolve
 from fedrag_flwr.models.registry import DEFAULT_ENCODER
-from fedrag_flwr.models.span_network import SpanNetwork, Window, changes_of
+from fedrag_flwr.models.span_network import SpanNetwork, Window, changes_of, write_changes
 from fedrag_flwr.models.spans import SHIPPED
 from fedrag_flwr.text.segment import under_title
 from simulations.bench.frame import Bench
@@ -54,10 +53,10 @@ def run(bench: Bench, write: Annotated[bool, typer.Option(help="Put the weights 
     network = SpanNetwork(base)
     texts = span_examples(bench.data(), SEED, bench.tell)
     examples = [one for text in bench.sized(texts, texts[:8]) if (one := _example(network, text)) is not None]
-    path = bench.out / SHIPPED.name
+    path = SHIPPED if write else bench.out / SHIPPED.name
     train(network, examples, bench)
-    save_file(dict(changes_of(network, base, RANK)), SHIPPED if write else path)
-    bench.tell(f"kept in {SHIPPED.name if write else path}")
+    write_changes(path, dict(changes_of(network, base, RANK)))
+    bench.tell(f"kept in {path.name if write else path}")
 
 
 def train(network: SpanNetwork, examples: Sequence[Example], bench: Bench) -> None:
