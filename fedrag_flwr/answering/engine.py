@@ -318,7 +318,7 @@ class Engine:
         if heard is not None:
             heard(found.text)
         chance = math.log(max(found.chance, 1e-6))
-        draft = Draft(found.text, logprob=chance, least=chance, quoted=True)
+        draft = Draft(found.text, logprob=chance, least=chance, by="quote")
         units = whole([ranked[found.passage]])
         extract = self.reader.extract(asked.text, units)
         return weighed(asked.text, asked.analysis, draft, units, self.judge, extract)

@@ -157,7 +157,7 @@ def judged_over(
     extract = reader.extract(question, units)
     features = span_features(question, analysis, extract, units)
     if features and (told := judge.of_span(features)) < min(LEAST_TOLD, abstain_below):
-        return Judged(Draft("", quoted=True), units, told)
+        return Judged(Draft("", by="spans"), units, told)
     draft = reader.read(question, units, heard)
     if not draft.text:
         return Judged(draft, units, 0.0)
@@ -230,11 +230,11 @@ def told(question: Question, judged: Judged, home: str, abstain_below: float, se
 def _said(judged: Judged) -> Decision:
     if not judged.units:
         return because("evidence", NOTHING_READ)
-    if judged.draft.quoted and judged.draft.text:
+    if judged.draft.by == "quote":
         return because("evidence", f"quoted: {in_words(judged.confidence)}", judged.confidence)
-    read = f"{len(judged.units)} passages"
-    if not judged.draft.text and judged.draft.quoted:
+    if judged.draft.by == "spans":
         return because("evidence", UNTOLD, judged.confidence, LEAST_TOLD)
+    read = f"{len(judged.units)} passages"
     if not judged.draft.text:
         return because("model", f"the model found no answer in {read}")
     return because("model", f"read in {read}: {in_words(judged.confidence)}", judged.confidence)
@@ -260,7 +260,7 @@ def read_features(
         *_told_of(question, units),
         float(_wrong_kind(analysis, draft.text)),
         float(len(draft.text.split()) > LONG),
-        float(draft.quoted),
+        float(draft.by == "quote"),
         *extract.features,
         *extract.beside(question, draft.text),
     )

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
@@ -32,12 +33,12 @@ _LEAD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a model wrote, before anybody judges it.
+    """An answer before anybody judges it.
 
     Parameters
     ----------
     text
-        The answer; empty where the model said that it does not know.
+        The answer; empty where there is none.
     cost
         Of the call.
     setup
@@ -48,8 +49,8 @@ class Draft:
         The lowest of them: where a sentence says the question again, the doubt lies in a word or two.
     unknown
         Log-probability of saying that it does not know instead; nan where that was not asked.
-    quoted
-        Whether these are the documents' own words, which no model wrote.
+    by
+        Who gave it: the generator, a quote of sentences, or the reader of spans (of the documents' own words).
     """
 
     text: str
@@ -58,7 +59,7 @@ class Draft:
     logprob: float = math.nan
     least: float = math.nan
     unknown: float = math.nan
-    quoted: bool = False
+    by: Literal["generator", "quote", "spans"] = "generator"
 
     def timed(self, seconds: float) -> Cost:
         """The cost of a question that took so many seconds; a replayed generation keeps its own."""
