@@ -152,7 +152,7 @@ class InferenceSettings(_Group):
     quotes: bool = True
     remote_units: int = Field(6, ge=1, le=64)
     max_answer_tokens: int = Field(200, ge=1, le=1_024)
-    abstain_below: float = Field(0.25, ge=0, le=1)
+    abstain_below: float = Field(0.2, ge=0, le=1)
     ask_below: float = Field(0.55, ge=0, le=1)
     quorum: int = Field(0, ge=0, le=1_000)
 

@@ -49,11 +49,13 @@ READ_FEATURES = (
 )
 SPAN_FEATURES = (*EXTRACT_FEATURES, "names told", "asked told", "best told", "wrong kind")
 RECALL_FEATURES = ("score", "similarity", "relation")
-LEAST_TOLD = 0.1  # likelihood of a passage's own words below which the generator is not asked
+LEAST_TOLD = 0.15  # likelihood of a passage's own words below which the generator is not asked
 MOST_SOURCES = 64  # of an answer
 _LEAST = -6.0  # of log-probabilities
 _NUMBER = re.compile(r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|hundred|thousand|half)\b", re.I)
 _ASKS_WHICH = re.compile(r"\bor\b|\bboth\b|\bsame\b", re.I)  # a choice or a comparison: nobody writes its answer down
+_ASKING = re.compile(r"\W*(?:(?:in|on|at|for|of|to|from|by|under|with|into) )?wh(?:at|ich|om?|ose|en|ere)\b", re.I)
+_DESCRIBES = re.compile(r"\b(?:that|which|whose|whom?|where|when)\b|\bof the \w+ (?:of|in)\b", re.I)
 _LONG_NUMBER = re.compile(r"\d{3,}")
 _THOUSANDS = re.compile(r"(?<=\d)[,.'’\u00a0\u202f ](?=\d{3}(?!\d))")
 _NUMERIC = frozenset({"DATE", "YEAR", "TIME", "CARDINAL", "QUANTITY", "PERCENT", "MONEY"})
@@ -272,9 +274,11 @@ def span_features(
     """What is known of a passage's own words, in the order of `SPAN_FEATURES`.
 
     Nothing where there are none, and of a question that no few words answer: what asks for yes or no, for a choice, for
-    a comparison, how or why.
+    a comparison, how or why; nor of one that describes a thing instead of naming it, which takes several passages.
     """
     if not extract.text or analysis.answer_type == "YESNO" or _ASKS_WHICH.search(question) or is_open(question):
+        return ()
+    if _DESCRIBES.search(_ASKING.sub("", question, count=1)):
         return ()
     return *extract.features, *_told_of(question, units), float(_wrong_kind(analysis, extract.text))
 
