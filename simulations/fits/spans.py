@@ -27,7 +27,7 @@ from fedrag_flwr.text.segment import under_title
 from simulations.bench.frame import Bench
 from simulations.corpora.span_examples import SpanExample, span_examples
 
-EPOCHS, BATCH, SEED = 0.8, 24, 5
+EPOCHS, BATCH, SEED = 2.0, 24, 5
 FROZEN = 2  # of the encoder's first layers
 RANK = 64  # of a matrix's change
 TOKENS = 176  # of an example

@@ -60,6 +60,9 @@ def test_who_declines_nothing_reads_it_all_the_same(pipeline: Pipeline) -> None:
         "Which opened first, the library or the pool?",
         "How is the pool heated?",
         "Are both open on Mondays?",
+        "In which year was the library that Maud Ellery opened rebuilt?",
+        "What is the birthplace of the person who heated the pool?",
+        "When was the architect of the library in Harrow born?",
     ],
 )
 def test_what_no_few_words_answer_is_left_to_the_generator(question: str, pipeline: Pipeline) -> None:
