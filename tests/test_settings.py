@@ -13,6 +13,7 @@ from fedrag_flwr.device.modes import TOP_K
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.hypergraph import LearningSettings
 from fedrag_flwr.settings import FEDRAG_PARTS, FIXED, RENAMED, Plain, Settings, fedrag_home
+from server_app.run import check_run
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = ROOT / "pyproject.toml"
@@ -64,6 +65,24 @@ def test_the_preset_is_fd_rags_own_settings() -> None:
     assert (learning.threshold, learning.intra_weight, learning.units_per_edge) == (0.5, 0.6, 4)
     assert (learning.steps, learning.learning_rate, TOP_K) == (300, 0.05, 5)
     assert {key for key, value in Settings().flat().items() if told[key] != value} == preset.keys()
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "presets").glob("*.toml")), ids=lambda file: file.stem)
+def test_a_preset_changes_what_it_names_and_can_be_run(file: Path) -> None:
+    preset = parse_config_args([str(file)])
+    told = Settings.from_config(get_fused_config_from_dir(ROOT, preset))
+    check_run(told)
+    assert {key for key, value in Settings().flat().items() if told.flat()[key] != value} == preset.keys()
+
+
+def test_each_paper_has_a_preset() -> None:
+    assert {file.stem for file in (ROOT / "presets").glob("*.toml")} == {
+        "fd-rag",
+        "hkvm-rag",
+        "hyfedrag",
+        "dgrag",
+        "drag",
+    }
 
 
 WRONG: list[tuple[str, Plain, str]] = [
