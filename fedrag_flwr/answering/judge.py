@@ -54,6 +54,7 @@ MOST_SOURCES = 64  # of an answer
 _LEAST = -6.0  # of log-probabilities
 _NUMBER = re.compile(r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|hundred|thousand|half)\b", re.I)
 _ASKS_WHICH = re.compile(r"\bor\b|\bboth\b|\bsame\b", re.I)  # a choice or a comparison: nobody writes its answer down
+# How a question begins; and what in the rest describes a thing that it does not name.
 _ASKING = re.compile(r"\W*(?:(?:in|on|at|for|of|to|from|by|under|with|into) )?wh(?:at|ich|om?|ose|en|ere)\b", re.I)
 _DESCRIBES = re.compile(r"\b(?:that|which|whose|whom?|where|when)\b|\bof the \w+ (?:of|in)\b", re.I)
 _LONG_NUMBER = re.compile(r"\d{3,}")
