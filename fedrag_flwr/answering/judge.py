@@ -49,7 +49,7 @@ READ_FEATURES = (
 )
 SPAN_FEATURES = (*EXTRACT_FEATURES, "names told", "asked told", "best told", "wrong kind")
 RECALL_FEATURES = ("score", "similarity", "relation")
-LEAST_TOLD = 0.15  # likelihood of a passage's own words below which the generator is not asked
+LEAST_TOLD = 0.13  # likelihood of a passage's own words below which the generator is not asked
 MOST_SOURCES = 64  # of an answer
 _LEAST = -6.0  # of log-probabilities
 _NUMBER = re.compile(r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|hundred|thousand|half)\b", re.I)
