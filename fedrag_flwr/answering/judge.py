@@ -36,7 +36,7 @@ from fedrag_flwr.models.base import Heard
 from fedrag_flwr.records import Answer, Citation, Cost, Decision, EvidenceUnit, Question, because
 from fedrag_flwr.text.base import QuestionAnalysis
 from fedrag_flwr.text.options import without_options
-from fedrag_flwr.text.segment import under_title
+from fedrag_flwr.text.segment import TITLE_SEPARATOR, under_title
 from fedrag_flwr.text.support import forms
 from fedrag_flwr.text.words import told_words
 
@@ -165,7 +165,10 @@ def judged_over(
     if not draft.text:
         return Judged(draft, units, 0.0)
     judged = weighed(question, analysis, draft, units, judge, extract)
-    return replace(judged, confidence=0.0) if invents_number(draft.text, question, units) else judged
+    none = (
+        invents_number(draft.text, question, units) or TITLE_SEPARATOR in draft.text
+    )  # a passage's title with heading
+    return replace(judged, confidence=0.0) if none else judged
 
 
 def invents_number(answer: str, question: str, units: Sequence[EvidenceUnit]) -> bool:

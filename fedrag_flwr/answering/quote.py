@@ -38,7 +38,8 @@ _OPEN = re.compile(
 )
 _DEFINES = re.compile(r"\W*(?:what|who) (?:is|are|was|were) (?:an? )?(?!the\b|an?\b)(?P<thing>[^?]+)", re.I)
 _LINKS = re.compile(
-    r"\b(?:of|in|for|by|to|on|at|from|with|that|which|who|whose|where|when|or|called|\w+ed|[\w.]+['’]s)\b"
+    r"\b(?:of|in|for|by|to|on|at|from|with|per|that|which|who|whose|where|when|or|called|\w+ed|[\w.]+['’]s"
+    r"|paid|made|sold|built|held|kept|given|taken|told|found|sent|worn|written|bought|brought|spent|done)\b"
 )
 _ASIDE = re.compile(r"\([^()]*\) ?")  # a remark in brackets asks nothing
 _LONGEST_NAME = 7  # words of what is defined

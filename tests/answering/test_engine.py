@@ -183,6 +183,12 @@ def test_open_questions_are_answered_by_a_quote_without_the_model(engine: Engine
     assert saying(written, "I made this up.").at_home(Question("q", question, "people")).cost.llm_calls == 1
 
 
+def test_a_passage_s_title_and_heading_are_no_answer(engine: Engine) -> None:
+    level = replace(engine, judge=always(0.65), limits=replace(engine.limits, abstain_below=0.2))
+    answer = saying(level, "Windhover › Crew").at_home(asked(COMMANDED))
+    assert (answer.text, answer.path, answer.score) == ("", "abstained", 0.0)
+
+
 @pytest.mark.parametrize(("abstain_below", "text"), [(0.0, "Windhover"), (0.6, "Windhover"), (0.7, "")])
 def test_an_answer_below_the_level_is_declined(abstain_below: float, text: str, engine: Engine) -> None:
     level = replace(engine, judge=always(0.65), limits=replace(engine.limits, abstain_below=abstain_below))

@@ -47,6 +47,8 @@ SHORT = [
     "Who wrote Why Bridges Fall?",
     "Which actor plays the miller in How the Mill Burned?",
     "Who is Otto Renn Jr.'s aunt?",
+    "What is Oda Renn paid per hour?",
+    "What is Oda Renn paid?",
     "Who is Oda Renn’s brother?",
     "",
     "?",
