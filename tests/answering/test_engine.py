@@ -185,6 +185,7 @@ def test_open_questions_are_answered_by_a_quote_without_the_model(engine: Engine
 
 def test_a_passage_s_title_and_heading_are_no_answer(engine: Engine) -> None:
     level = replace(engine, judge=always(0.65), limits=replace(engine.limits, abstain_below=0.2))
+    level = replace(level, reader=replace(level.reader, max_tokens=40))
     answer = saying(level, "Windhover › Crew").at_home(asked(COMMANDED))
     assert (answer.text, answer.path, answer.score) == ("", "abstained", 0.0)
 
