@@ -87,6 +87,7 @@ def best_quote(question: str, ranked: Sequence[RankedText], told: Sequence[float
         (place, range(first, last))
         for place, one in enumerate(ranked)
         for first in range(_heads(one.sentences), len(one.sentences))
+        if not one.sentences[first].rstrip().endswith("?")  # as an FAQ's do: what is asked is no answer
         for last in range(first + 1, min(first + SENTENCES, len(one.sentences)) + 1)
         if last == first + 1 or sum(len(text.split()) for text in one.sentences[first:last]) <= WORDS
     ]

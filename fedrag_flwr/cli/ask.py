@@ -134,7 +134,8 @@ def show(console: Console, answer: GivenAnswer, *, verbose: bool = False) -> Non
         text = _marked(one.text, answer.answer) if bears else Text(one.text, "dim")
         console.print(Padding(text, (0, 0, 0, 2), expand=False), highlight=False)
     if more := len(texts[count:]):
-        console.print(Text(f"\n--verbose shows {more} more that came near", "dim"), highlight=False)
+        told = "more that came near" if count else "that came near"
+        console.print(Text(f"\n--verbose shows {more} {told}", "dim"), highlight=False)
     if verbose:
         _show_numbers(console, answer)
 
@@ -192,7 +193,7 @@ def feedback(
     store: StoreOption = None,
     changes: SetOption = None,
 ) -> None:
-    """Say whether an answer was good: the device learns whom to ask, and gives a bad one never again."""
+    """Judge an answer that other devices helped with: yours learns whom to ask, and gives a bad one never again."""
     with open_as_configured(name, store, changes) as device:
         out.print(escape(device.walks.feedback(answer, good=verdict is Verdict.GOOD)), highlight=False)
 

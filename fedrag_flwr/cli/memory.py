@@ -68,13 +68,13 @@ def build(
         bool, typer.Option("--rebuild", help="Forget the old memory first; waiting questions and answers stay.")
     ] = False,
     empty: EmptyFlag = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Name the files that were skipped.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Name what was skipped or has no memory.")] = False,
     changes: SetOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Build a device's memory from a folder, databases and graphs; unchanged documents cost nothing.
 
-    Documents that could not be read, or that yield no memory, are named each time, and the exit code stays 0: the
+    Documents that could not be read, or that yield no memory, are told each time, and the exit code stays 0: the
     memory of all others is whole, and to build again would not help these.
     """
     from fedrag_flwr.device.builds import forget_memory
@@ -317,7 +317,7 @@ _WHY = {  # why a question and its answer became no memory, as people are told i
 
 
 def show_report(report: BuildReport, *, verbose: bool = False) -> None:
-    """Print what a build brought and cost; `verbose` names the files that were skipped."""
+    """Print what a build brought and cost; `verbose` names what was skipped, and what has no memory."""
     from fedrag_flwr.records import NO_MEMORY, NOT_ENGLISH, has_no_memory
 
     table = Table("what", "count")
@@ -339,7 +339,7 @@ def show_report(report: BuildReport, *, verbose: bool = False) -> None:
         err.print(f"[dim]skipped:[/] {escape(name)}", highlight=False)
     for reason in (NO_MEMORY, NOT_ENGLISH):
         without = [name for name, _, told in (one.rpartition(": ") for one in report.failed) if told == reason]
-        named = ", ".join(without) if len(without) <= _MOST_NAMED else f"{len(without):,} documents"
+        named = ", ".join(without) if verbose or len(without) <= _MOST_NAMED else f"{len(without):,} documents"
         if without:
             err.print(f"[yellow]{reason}:[/] {escape(named)}; searched all the same", soft_wrap=True)
 
@@ -355,7 +355,7 @@ def _show_files(report: BuildReport, failed: int) -> None:
     out.print(f"{told} ({reasons})" if reasons else told, highlight=False, markup=False)
 
 
-_MOST_NAMED = 3  # documents without a memory; `--json` names all
+_MOST_NAMED = 3  # documents without a memory; `--verbose` and `--json` name all
 _COUNTS = {"items": "memories", "orphans": "units in no hyperedge"}
 
 

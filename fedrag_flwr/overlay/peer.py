@@ -157,7 +157,9 @@ class DeviceWalks:
         known = self.cache.condemn(question_id) if not good else self.cache.knows(question_id)
         if not known and judged is None:
             raise NotFoundError(
-                "no answer to it is kept", where=question_id, fix="give the id of a question that walked"
+                "no answer to it is kept",
+                where=question_id,
+                fix="give the id of one that other devices helped with",
             )
         if judged is None:
             return "noted"

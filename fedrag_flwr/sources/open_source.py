@@ -207,7 +207,7 @@ class SourceSet:
         if not opened:
             raise SettingError(
                 "this device has no documents",
-                fix="name a folder (--documents FOLDER) or a --source",
+                fix="name the folder of its documents, or a --source",
             )
         ids = [source.id for source in opened]
         if len(set(ids)) < len(ids):

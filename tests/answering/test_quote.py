@@ -140,3 +140,10 @@ def test_a_line_that_heads_a_passage_is_not_quoted() -> None:
     assert found is not None
     assert said[0] not in found.text
     assert found.text in " ".join(said)
+
+
+def test_a_quote_does_not_begin_with_a_question_of_the_document() -> None:
+    said = ["Why does the pump hum?", "The pump hums because air is in the pipe.", "Open the valve."]
+    found = best_quote("Why does the pump hum?", [RankedText("f", "Pump", said, [0.9, 0.7, 0.3], 1.0, "home")])
+    assert found is not None
+    assert found.text.startswith("The pump hums because")

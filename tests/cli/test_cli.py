@@ -151,6 +151,8 @@ def test_each_build_names_what_yields_no_memory_and_exits_with_0(home: Path, tmp
         (tmp_path / f"mute {number}.md").write_text("# Mute\n\nIt is so.\n", encoding="utf-8")
     shown = run("build", str(tmp_path), "--name", "quiet", *SMALL)
     assert shown.stderr.splitlines()[-1] == "no memory: 5 documents; searched all the same"
+    named = run("build", str(tmp_path), "--name", "quiet", "--verbose", *SMALL).stderr.splitlines()[-1]
+    assert all(f"mute {number}" in named for number in range(4))
 
 
 @pytest.mark.parametrize("words", [(), ("--rebuild",)], ids=["built on", "rebuilt"])
@@ -364,7 +366,7 @@ ERRORS: list[tuple[list[str], str, str]] = [
     (["simulate", "--documents", "/no/such/folder"], "/no/such/folder: there is no such folder", "--documents FOLDER"),
     (["inspect", "hyperedge", "zzz", "--name", "desk"], "zzz", ""),
     (["inspect", "document", "zzz", "--name", "desk"], "zzz", ""),
-    (["feedback", "q1", "bad", "--name", "desk", *SMALL], "no answer to it is kept", "question that walked"),
+    (["feedback", "q1", "bad", "--name", "desk", *SMALL], "no answer to it is kept", "that other devices helped with"),
     (["ask", "Who?", "--name", "other", "--store", "STORE"], "was built with device = 'desk'", "device"),
     (["inspect", "paths", "Who?", "--name", "desk", *SMALL, "--set", "retrieval.weights=trained"], "controller", "fit"),
     (["models", "pull", "no-such-model"], "no-such-model", DEFAULT_GENERATOR),
