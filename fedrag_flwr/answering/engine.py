@@ -9,8 +9,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from fedrag_flwr.answering.cells import best_cell
 from fedrag_flwr.answering.explain import MASKED, fills_mask, says_mask
 from fedrag_flwr.answering.judge import (
+    LEAST_CELL,
     MOST_SOURCES,
     Judge,
     Judged,
@@ -300,10 +302,14 @@ class Engine:
         )
 
     def _read(self, asked: Asked, ranked: Sequence[RankedText], heard: Heard | None = None) -> Judged:
-        """A quote where the question is open; else what the model says over the first passages, whole."""
+        """A quote where the question is open, or a table's cell; else what the model says over the first passages."""
         _, options = without_options(asked.text)
         if self.limits.quotes and not options and is_open(asked.text):
             return self._quoted(asked, ranked, heard)
+        if not options and (cell := self._cell(asked, ranked)) is not None:
+            if heard is not None:
+                heard(cell.draft.text)
+            return cell
         units = whole(ranked[: self.limits.passages])
         return judged_over(
             *(asked.text, asked.analysis, units, self.reader, self.judge, heard),
@@ -322,6 +328,16 @@ class Engine:
         units = whole([ranked[found.passage]])
         extract = self.reader.extract(asked.text, units)
         return weighed(asked.text, asked.analysis, draft, units, self.judge, extract)
+
+    def _cell(self, asked: Asked, ranked: Sequence[RankedText]) -> Judged | None:
+        """The cell of a table that is likely enough to answer."""
+        cell = best_cell(asked.text, asked.vector, ranked, self.encoder)
+        if cell is None or asked.analysis.answer_type == "YESNO":
+            return None
+        confidence = self.judge.of_cell(asked.analysis, cell)
+        if confidence < LEAST_CELL:
+            return None
+        return Judged(Draft(cell.text, by="cell"), whole([ranked[cell.passage]]), confidence)
 
     def _answer(self, question: Question, asked: Asked, judged: Judged, start: float) -> Answer:
         """A judged draft as an answer, with the answer paths to home's passages."""

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Self
 
+from fedrag_flwr.answering.cells import CELL_FEATURES, Cell
 from fedrag_flwr.answering.explain import (
     LONG,
     NO_BEARER,
@@ -49,6 +50,8 @@ READ_FEATURES = (
 )
 SPAN_FEATURES = (*EXTRACT_FEATURES, "names told", "asked told", "best told", "wrong kind")
 RECALL_FEATURES = ("score", "similarity", "relation")
+JUDGED = {"reading": READ_FEATURES, "spans": SPAN_FEATURES, "cells": CELL_FEATURES, "recall": RECALL_FEATURES}
+LEAST_CELL = 0.5  # likelihood from which a table's cell answers
 LEAST_TOLD = 0.13  # likelihood of a passage's own words below which the generator is not asked
 MOST_SOURCES = 64  # of an answer
 _LEAST = -6.0  # of log-probabilities
@@ -72,12 +75,15 @@ class Judge:
         Of answers that a model wrote or that are quoted.
     spans
         Of a passage's own words: whether any passage tells an answer.
+    cells
+        Of a table's cells.
     recall
         Of answers from memory.
     """
 
     reading: Logistic
     spans: Logistic
+    cells: Logistic
     recall: Logistic
 
     @classmethod
@@ -85,8 +91,8 @@ class Judge:
         """Read the models; raises StoreCorruptError where the file holds none over these features."""
         try:
             told = json.loads(path.read_text(encoding="utf-8"))
-            reading, spans, recall = (Logistic.model_validate(told[name]) for name in ("reading", "spans", "recall"))
-            return cls(reading.over(READ_FEATURES), spans.over(SPAN_FEATURES), recall.over(RECALL_FEATURES))
+            own = {name: Logistic.model_validate(told[name]).over(features) for name, features in JUDGED.items()}
+            return cls(**own)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise StoreCorruptError("it holds no such model", where=path.name, fix="fit it anew") from error
 
@@ -97,6 +103,10 @@ class Judge:
     def of_span(self, features: Sequence[float]) -> float:
         """How likely a passage's own words are right, and so that the passages tell an answer."""
         return self.spans.of(features)
+
+    def of_cell(self, analysis: QuestionAnalysis, cell: Cell) -> float:
+        """How likely a table's cell is right."""
+        return self.cells.of(cell_features(analysis, cell))
 
     def of_memory(self, recalled: Recalled) -> float:
         """How likely a memory's answer is right."""
@@ -238,12 +248,19 @@ def _said(judged: Judged) -> Decision:
         return because("evidence", NOTHING_READ)
     if judged.draft.by == "quote":
         return because("evidence", f"quoted: {in_words(judged.confidence)}", judged.confidence)
+    if judged.draft.by == "cell":
+        return because("evidence", f"a table's cell: {in_words(judged.confidence)}", judged.confidence)
     if judged.draft.by == "spans":
         return because("evidence", UNTOLD, judged.confidence, LEAST_TOLD)
     read = f"{len(judged.units)} passages"
     if not judged.draft.text:
         return because("model", f"the model found no answer in {read}")
     return because("model", f"read in {read}: {in_words(judged.confidence)}", judged.confidence)
+
+
+def cell_features(analysis: QuestionAnalysis, cell: Cell) -> tuple[float, ...]:
+    """What is known of a table's cell, in the order of `CELL_FEATURES`."""
+    return *cell.features, float(_wrong_kind(analysis, cell.text))
 
 
 def recall_features(recalled: Recalled) -> tuple[float, ...]:

@@ -50,7 +50,7 @@ class Draft:
     unknown
         Log-probability of saying that it does not know instead; nan where that was not asked.
     by
-        Who gave it: the generator, a quote of sentences, or the reader of spans (of the documents' own words).
+        Who gave it: the generator, a quote of sentences, a table's cell, or the reader of spans.
     """
 
     text: str
@@ -59,7 +59,7 @@ class Draft:
     logprob: float = math.nan
     least: float = math.nan
     unknown: float = math.nan
-    by: Literal["generator", "quote", "spans"] = "generator"
+    by: Literal["generator", "quote", "cell", "spans"] = "generator"
 
     def timed(self, seconds: float) -> Cost:
         """The cost of a question that took so many seconds; a replayed generation keeps its own."""

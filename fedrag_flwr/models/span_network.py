@@ -110,9 +110,10 @@ def changes_of(network: SpanNetwork, base: Path, rank: int) -> Iterable[tuple[st
             yield name, value.half().contiguous()
 
 
-def write_changes(path: Path, changes: Mapping[str, Tensor]) -> None:
+def write_changes(path: Path, changes: Mapping[str, Tensor], fitted_on: str) -> None:
     """Keep what a fit changed, as text: an app's bundle takes no other files (Flower's FAB)."""
-    path.write_text(json.dumps({"safetensors": base64.b64encode(save(dict(changes))).decode()}) + "\n")
+    weights = base64.b64encode(save(dict(changes))).decode()
+    path.write_text(json.dumps({"fitted_on": fitted_on, "safetensors": weights}) + "\n")
 
 
 def read_changes(path: Path) -> dict[str, Tensor]:

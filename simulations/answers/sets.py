@@ -98,7 +98,7 @@ def read_set(name: str, data: Path, split: str) -> AnswerSet:
     """
     if name not in known_sets():
         raise SettingError("is no set", where=name, fix=f"known: {', '.join(known_sets())}")
-    of = SETS[name.removesuffix(_MADE_UP)](data, split)
+    of = (_tables if name == TABLES else SETS[name.removesuffix(_MADE_UP)])(data, split)
     if name.endswith(_MADE_UP):  # its documents with questions that nothing answers, made of its own
         of = replace(of, questions=tuple(made_up(of.questions, SpacyPipeline(), MOST_MADE_UP, seed=SEED)))
     return of
@@ -110,6 +110,13 @@ def _foldered(name: str) -> Callable[[Path, str], AnswerSet]:
         return AnswerSet(name, _folders(root), tuple(one for one in read_gold(file) if one.split == split))
 
     return read
+
+
+def _tables(_: Path, split: str) -> AnswerSet:
+    """Questions over tables of six forms; those to fit have documents of their own."""
+    root = Path(__file__).parent / TABLES
+    asked = tuple(one for one in read_gold(root / "questions.jsonl") if one.split == split)
+    return AnswerSet(TABLES, {split: FolderSource(root / split).read().documents}, asked)
 
 
 def _folders(root: Path) -> dict[str, Sequence[Document]]:
@@ -181,11 +188,12 @@ SETS: Mapping[str, Callable[[Path, str], AnswerSet]] = {
     **{name: _domains(name) for name in ("openstax", "medquad")},
 }
 _MADE_UP = "-made-up"
+TABLES = "tables"
 
 
 def known_sets() -> tuple[str, ...]:
     """The names of all sets."""
-    return *SETS, *(f"{name}{_MADE_UP}" for name in ("demo", "guides"))
+    return *SETS, TABLES, *(f"{name}{_MADE_UP}" for name in ("demo", "guides"))
 
 
 def open_set(asked: AnswerSet, settings: Settings, *, memories: bool = True, first: bool = False) -> EdgeDevice:

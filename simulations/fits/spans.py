@@ -55,7 +55,8 @@ def run(bench: Bench, write: Annotated[bool, typer.Option(help="Put the weights 
     examples = [one for text in bench.sized(texts, texts[:8]) if (one := _example(network, text)) is not None]
     path = SHIPPED if write else bench.out / SHIPPED.name
     train(network, examples, bench)
-    write_changes(path, dict(changes_of(network, base, RANK)))
+    told = f"{len(examples):,} questions beside passages, of training rows that no confidence is fitted on"
+    write_changes(path, dict(changes_of(network, base, RANK)), told)
     bench.tell(f"kept in {path.name if write else path}")
 
 

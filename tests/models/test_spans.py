@@ -69,7 +69,7 @@ def test_what_a_fit_changed_is_kept_and_added_again(tmp_path: Path) -> None:
     matrix = dict(network.named_parameters())["encoder.encoder.layer.5.output.dense.weight"]
     with torch.no_grad():
         matrix.add_(torch.outer(torch.randn(matrix.shape[0]), torch.randn(matrix.shape[1])), alpha=0.01)
-    write_changes(tmp_path / "kept.json", dict(changes_of(network, base, 4)))
+    write_changes(tmp_path / "kept.json", dict(changes_of(network, base, 4)), "a change")
     again = SpanNetwork.load(base, tmp_path / "kept.json")
     windows = network.windows("Who opened it?", PASSAGE)
     with torch.inference_mode():

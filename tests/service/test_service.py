@@ -72,7 +72,7 @@ def test_a_question_is_answered_from_memory_with_what_the_answer_rests_on(servic
 def test_an_answer_is_heard_while_it_is_written(service: ServiceProcess) -> None:
     with service.client() as client:
         texts: list[str] = []
-        told = client.ask("Which people can cross the valley by the viaduct today?", heard=texts.append)
+        told = client.ask("Which people can cross the valley that the viaduct bridges?", heard=texts.append)
         assert len(texts) > 2
         assert any(later.startswith(earlier) and later != earlier for earlier, later in pairwise(texts))
         assert client.answers()[0] == told

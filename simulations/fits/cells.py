@@ -1,0 +1,100 @@
+"""Fit how likely a table's cell answers a question, on the training questions over tables.
+
+Each question is asked as it is; where its cell is found it is asked twice more, without the row and without the column
+that hold it, so that nothing answers it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import typer
+from pandas import DataFrame
+
+from fedrag_flwr.answering.cells import CELL_FEATURES, best_cell, cells_of
+from fedrag_flwr.answering.judge import SHIPPED, cell_features
+from fedrag_flwr.answering.logistic import Logistic
+from fedrag_flwr.answering.sentences import RankedText
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.files import replace_file
+from fedrag_flwr.settings import Settings
+from simulations.answers.sets import judged, open_set, read_set
+from simulations.bench.fitting import fit_logistic
+from simulations.bench.frame import Bench
+
+FOLDS = 8
+LEVELS = (0.3, 0.4, 0.5, 0.6, 0.7)
+WITHOUT_WEIGHT = 0.5  # of a question whose row or column was taken out
+PULL = 0.5  # inverse strength of the pull of weights towards 0
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question's best cell; `asked` is the question's place, `whole` whether nothing was taken out."""
+
+    asked: int
+    whole: bool
+    values: tuple[float, ...]
+    right: bool
+
+
+def run(
+    bench: Bench, write: Annotated[bool, typer.Option(help="Put the fitted model into the package.")] = False
+) -> None:
+    """Ask, fit, and print what each level keeps of questions left out of the fit."""
+    asked = read_set("tables", bench.data(), "train")
+    asked = bench.sized(asked, asked.small(8, 1))
+    settings = Settings.from_config(bench.settings.flat())
+    with open_set(asked, settings, memories=False) as device:
+        questions = asked.together().questions
+        found = [one for place, gold in enumerate(questions) for one in _examples(device, place, gold)]
+    if bench.quick:
+        bench.tell(f"{sum(one.right for one in found)} of {len(found)} cells are right")
+        return
+    bench.table(
+        "levels", _left_out(found), f"{len(questions)} questions; {sum(one.right for one in found)} cells right"
+    )
+    if write:
+        file = json.loads(SHIPPED.read_text(encoding="utf-8"))
+        file["cells"] = _fitted(found).model_dump()
+        replace_file(SHIPPED, (json.dumps(file, indent=1) + "\n").encode())
+
+
+def _examples(device: EdgeDevice, place: int, gold: GoldQuestion) -> Iterator[Example]:
+    engine = device.engine
+    asked, ranked = engine.asked(gold.text), engine.ranked(gold.text)
+    shown: list[tuple[bool, Sequence[RankedText]]] = [(True, ranked)]
+    while shown:
+        whole, texts = shown.pop()
+        cell = best_cell(gold.text, asked.vector, texts, engine.encoder)
+        if cell is None:
+            continue
+        right = judged(gold, cell.text) == "right"
+        yield Example(place, whole, cell_features(asked.analysis, cell), right)
+        if whole and right:
+            row = texts[cell.passage]
+            kept = "; ".join(f"{head}: {text}" for head, text in cells_of(" ".join(row.sentences)) if head != cell.head)
+            shown.append((False, [one for one in texts if one is not row]))
+            shown.append((False, [replace(one, sentences=[kept]) if one is row else one for one in texts]))
+
+
+def _fitted(found: Sequence[Example]) -> Logistic:
+    weigh = [1.0 if one.whole else WITHOUT_WEIGHT for one in found]
+    return fit_logistic(CELL_FEATURES, [one.values for one in found], [one.right for one in found], weigh, C=PULL)
+
+
+def _left_out(found: Sequence[Example]) -> DataFrame:
+    """What each level keeps, each question judged by a model that was fitted without its fold."""
+    rows = []
+    models = [_fitted([one for one in found if one.asked % FOLDS != fold]) for fold in range(FOLDS)]
+    sure = [(one, models[one.asked % FOLDS].of(one.values)) for one in found]
+    for level in LEVELS:
+        kept = [one for one, chance in sure if chance >= level]
+        whole = [one for one in kept if one.whole]
+        right = sum(one.right for one in whole)
+        rows.append((level, right, len(whole) - right, len(kept) - len(whole)))
+    return DataFrame(rows, columns=["level", "right", "wrong", "given though nothing answers"])
