@@ -10,14 +10,27 @@ from __future__ import annotations
 import calendar
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from fedrag_flwr.answering.recall import names_of
 from fedrag_flwr.answering.sentences import RankedText, content_words
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Vector
+from fedrag_flwr.text.support import forms
 from fedrag_flwr.text.words import told_words
 
-CELL_FEATURES = ("near", "lead", "row told", "head told", "rank", "passage", "wrong kind")
+CELL_FEATURES = (
+    "near",
+    "lead",
+    "head",
+    "row told",
+    "head told",
+    "name told",
+    "names told",
+    "rank",
+    "passage",
+    "wrong kind",
+)
 PASSAGES = 6  # that are looked at
 _ROW_TOLD = 0.4  # what the share of the question that the row tells adds to the cosines
 _HEAD_TOLD = 0.2  # what the share of the head that the question tells adds
@@ -81,32 +94,44 @@ def best_cell(question: str, vector: Vector, ranked: Sequence[RankedText], encod
     encoder
         Encodes heads.
     """
-    rows = [(place, one, cells_of(" ".join(one.sentences))) for place, one in enumerate(ranked[:PASSAGES])]
-    asked, told = content_words(_spelt(question)), set(told_words(question))
+    told = set(told_words(question))
     places = [
-        (place, one, cells, at)
-        for place, one, cells in rows
+        (place, cells, at)
+        for place, one in enumerate(ranked[:PASSAGES])
+        for cells in [cells_of(" ".join(one.sentences))]
         for at, (_, text) in enumerate(cells)
         if at and not set(told_words(text)) <= told
     ]
     if not places:
         return None
-    texts = [f"{cells[0][1]}: {_spelt(cells[at][0])}" for _, _, cells, at in places]
-    heads = [_spelt(cells[at][0]) for _, _, cells, at in places]
-    cosines = (encoder.encode([*texts, *heads]) @ vector).reshape(2, -1).sum(axis=0).tolist()
-    found = []
-    for (place, one, cells, at), cosine in zip(places, cosines, strict=True):
-        head, text = cells[at]
-        others = content_words(_spelt(" ".join([one.title, *(own for n, (_, own) in enumerate(cells) if n != at)])))
-        of_row = len(asked & others) / max(len(asked), 1)
-        named = content_words(_spelt(head))
-        of_head = len(asked & named) / max(len(named), 1)
-        near = cosine + _ROW_TOLD * of_row + _HEAD_TOLD * of_head
-        odds = min(max(one.log_odds, _LEAST), _MOST)
-        found.append(Cell(place, cells[0][1], head, text, near, (of_row, of_head, float(place), odds)))
+    heads = [_spelt(cells[at][0]) for _, cells, at in places]
+    texts = [f"{cells[0][1]}: {head}" for (_, cells, _), head in zip(places, heads, strict=True)]
+    cosines = (encoder.encode([*texts, *heads]) @ vector).reshape(2, -1).T.tolist()
+    found = [
+        _described(question, ranked[place], place, cells, at, *near)
+        for (place, cells, at), near in zip(places, cosines, strict=True)
+    ]
     best = max(found, key=lambda cell: cell.near)
     lead = best.near - max((cell.near for cell in found if cell.text != best.text), default=0.0)
-    return Cell(best.passage, best.row, best.head, best.text, best.near, (best.near, lead, *best.features))
+    return replace(best, features=(best.near, lead, *best.features))
+
+
+def _described(
+    question: str, row: RankedText, place: int, cells: Sequence[tuple[str, str]], at: int, both: float, alone: float
+) -> Cell:
+    """A cell with what is known of it; `both` and `alone`: the question's cosines to row with head, and to the head."""
+    head, text = cells[at]
+    asked, names = content_words(_spelt(question)), names_of(question)
+    others = [row.title, *(own for number, (_, own) in enumerate(cells) if number != at)]
+    of_row = len(asked & content_words(_spelt(" ".join(others)))) / max(len(asked), 1)
+    named, name = content_words(_spelt(head)), content_words(cells[0][1])
+    of_head, of_name = len(asked & named) / max(len(named), 1), len(asked & name) / max(len(name), 1)
+    said = set(forms(" ".join([row.title, *(f"{own} {cell}" for own, cell in cells)])))
+    of_names = len(names & said) / len(names) if names else 1.0
+    odds = min(max(row.log_odds, _LEAST), _MOST)
+    near = both + alone + _ROW_TOLD * of_row + _HEAD_TOLD * of_head
+    known = (alone, of_row, of_head, of_name, of_names, float(place), odds)
+    return Cell(place, cells[0][1], head, text, near, known)
 
 
 def _spelt(text: str) -> str:

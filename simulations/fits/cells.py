@@ -28,8 +28,7 @@ from simulations.bench.frame import Bench
 
 FOLDS = 8
 LEVELS = (0.3, 0.4, 0.5, 0.6, 0.7)
-WITHOUT_WEIGHT = 0.5  # of a question whose row or column was taken out
-PULL = 0.5  # inverse strength of the pull of weights towards 0
+PULL = 0.1  # inverse strength of the pull of weights towards 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +82,7 @@ def _examples(device: EdgeDevice, place: int, gold: GoldQuestion) -> Iterator[Ex
 
 
 def _fitted(found: Sequence[Example]) -> Logistic:
-    weigh = [1.0 if one.whole else WITHOUT_WEIGHT for one in found]
-    return fit_logistic(CELL_FEATURES, [one.values for one in found], [one.right for one in found], weigh, C=PULL)
+    return fit_logistic(CELL_FEATURES, [one.values for one in found], [one.right for one in found], C=PULL)
 
 
 def _left_out(found: Sequence[Example]) -> DataFrame:
