@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import stat
 from collections.abc import Sequence
 from contextlib import closing
@@ -32,7 +33,7 @@ from fedrag_flwr.cli.console import (
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.device.views import MemoryLine, view_document, view_hyperedge
 from fedrag_flwr.device_files import DeviceFiles
-from fedrag_flwr.errors import NotFoundError, SettingError, SourceError, StoreError
+from fedrag_flwr.errors import EmptySourceError, NotFoundError, SettingError, SourceError, StoreError
 from fedrag_flwr.home_paths import fedrag_home
 from fedrag_flwr.loaded_models import load_models, refuse_unknown
 from fedrag_flwr.memory.store import MemoryStore
@@ -89,8 +90,14 @@ def build(
     if rebuild:  # what would stop the build is told before anything goes
         read = SourceSet(folder, sources or (), load_models(settings.models, fedrag_home(settings.home)))
         forget_memory(root, read, empty=empty)
-    with open_device(name, folder, root, changes, sources or ()) as device, progress_bar() as progress:
-        report = device.build(empty=empty, progress=progress)
+    is_new = not root.exists()
+    try:
+        with open_device(name, folder, root, changes, sources or ()) as device, progress_bar() as progress:
+            report = device.build(empty=empty, progress=progress)
+    except EmptySourceError:
+        if is_new:  # nothing was read: there is no such device
+            shutil.rmtree(root)
+        raise
     if as_json:
         print_json(report)
     else:

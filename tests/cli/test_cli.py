@@ -155,6 +155,12 @@ def test_each_build_names_what_yields_no_memory_and_exits_with_0(home: Path, tmp
     assert all(f"mute {number}" in named for number in range(4))
 
 
+def test_a_folder_without_documents_leaves_no_device(home: Path, tmp_path: Path) -> None:
+    shown = run("build", str(tmp_path), "--name", "void", *SMALL)
+    assert shown.exit_code == 1
+    assert "there is no such device" in run("ask", "Who?", "--name", "void", *SMALL).stderr
+
+
 @pytest.mark.parametrize("words", [(), ("--rebuild",)], ids=["built on", "rebuilt"])
 def test_a_folder_is_emptied_by_word_alone(home: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
     documents = tmp_path / "documents"
