@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -75,6 +76,7 @@ class Bm25Retriever:
     def __init__(self, passages: Sequence[Passage], settings: Bm25Settings | None = None, split: Words = words) -> None:
         import bm25s  # type: ignore[import-untyped, unused-ignore]
 
+        logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to tell each index that it builds
         chosen = settings or Bm25Settings()
         self.id = f"bm25({chosen})"
         self._split = split

@@ -90,6 +90,11 @@ def test_words_of_any_script_match_whatever_their_case() -> None:
         assert [found.passage_id for found in Bm25Retriever(passages).rank(question, 1)] == ["p"]
 
 
+def test_an_index_is_built_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    Bm25Retriever([Passage("p", "d", "", "The mill stands by the river.", ())])
+    assert caplog.records == []
+
+
 SCORES = st.lists(st.floats(-1e3, 1e3, allow_subnormal=False).map(lambda x: round(x, 2)), max_size=30)
 
 
