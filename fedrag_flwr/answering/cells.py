@@ -34,7 +34,6 @@ CELL_FEATURES = (
 PASSAGES = 6  # that are looked at
 _ROW_TOLD = 0.4  # what the share of the question that the row tells adds to the cosines
 _HEAD_TOLD = 0.2  # what the share of the head that the question tells adds
-_LEAST, _MOST = -6.0, 5.0  # of a passage's log-odds
 _CELL = re.compile(r"(?P<head>[^:;\n]{1,60}): (?P<text>.*)")
 _LONG_NAMES = {
     short: long
@@ -128,9 +127,8 @@ def _described(
     of_head, of_name = len(asked & named) / max(len(named), 1), len(asked & name) / max(len(name), 1)
     said = set(forms(" ".join([row.title, *(f"{own} {cell}" for own, cell in cells)])))
     of_names = len(names & said) / len(names) if names else 1.0
-    odds = min(max(row.log_odds, _LEAST), _MOST)
     near = both + alone + _ROW_TOLD * of_row + _HEAD_TOLD * of_head
-    known = (alone, of_row, of_head, of_name, of_names, float(place), odds)
+    known = (alone, of_row, of_head, of_name, of_names, float(place), row.bounded_odds)
     return Cell(place, cells[0][1], head, text, near, known)
 
 

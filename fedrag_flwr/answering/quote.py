@@ -19,7 +19,6 @@ _BESIDE = 0.5  # what a further sentence adds to the best one's chance
 _PASSAGE = 0.2  # what the passage's log-odds add
 _TELLS = 0.15  # what the log-odds that a passage tells an answer add
 _OPENS_A_LIST = 0.5  # what a quote loses that ends where a list begins
-_LEAST, _MOST = -6.0, 5.0  # of a passage's log-odds
 
 _AUXILIARY = r"(?:do|does|did|is|are|was|were|can|could|should|will|would|has|have|had|must|may|might)\b"
 _TITLED = re.compile(r"(?<=\w )(?:How|Why)\b")  # within a question these begin a title
@@ -98,10 +97,15 @@ def best_quote(question: str, ranked: Sequence[RankedText], told: Sequence[float
     def worth(span: tuple[int, range]) -> float:
         place, rows = span
         own = [of[place, row] for row in rows]
-        odds = min(max(ranked[place].log_odds, _LEAST), _MOST)
         torn = ranked[place].sentences[rows[-1]].rstrip().endswith(":")
         tells = _TELLS * told[place] if told else 0.0
-        return float(max(own) + _BESIDE * (math.fsum(own) - max(own)) + _PASSAGE * odds + tells - _OPENS_A_LIST * torn)
+        return float(
+            max(own)
+            + _BESIDE * (math.fsum(own) - max(own))
+            + _PASSAGE * ranked[place].bounded_odds
+            + tells
+            - _OPENS_A_LIST * torn
+        )
 
     place, rows = max(spans, key=worth)
     return Quote(place, " ".join(ranked[place].sentences[row] for row in rows), max(of[place, row] for row in rows))

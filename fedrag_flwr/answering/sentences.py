@@ -34,6 +34,9 @@ _PERSON = re.compile(r"\s[A-Z][a-z]+ [A-Z]")
 _DIGIT = re.compile(r"\d")
 
 
+_LEAST_ODDS, _MOST_ODDS = -6.0, 5.0
+
+
 @dataclass(frozen=True, slots=True)
 class RankedText:
     """A passage as the ranking gives it.
@@ -58,6 +61,11 @@ class RankedText:
     cosines: Sequence[float]
     log_odds: float
     origin: str = ""
+
+    @property
+    def bounded_odds(self) -> float:
+        """The log-odds, cut where more of them tells no more."""
+        return min(max(self.log_odds, _LEAST_ODDS), _MOST_ODDS)
 
 
 @cache

@@ -95,7 +95,7 @@ def build(
         with open_device(name, folder, root, changes, sources or ()) as device, progress_bar() as progress:
             report = device.build(empty=empty, progress=progress)
     except EmptySourceError:
-        if is_new:  # nothing was read: there is no such device
+        if is_new and root.exists():  # nothing was read: there is no such device
             shutil.rmtree(root)
         raise
     if as_json:

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 from pandas import DataFrame
 
-from fedrag_flwr.answering.cells import CELL_FEATURES, best_cell, cells_of
+from fedrag_flwr.answering.cells import CELL_FEATURES, Cell, best_cell, cells_of
 from fedrag_flwr.answering.judge import SHIPPED, cell_features
 from fedrag_flwr.answering.logistic import Logistic
 from fedrag_flwr.answering.sentences import RankedText
@@ -22,6 +22,7 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.files import replace_file
 from fedrag_flwr.settings import Settings
+from fedrag_flwr.sources.tables import told_row
 from simulations.answers.sets import judged, open_set, read_set
 from simulations.bench.fitting import fit_logistic
 from simulations.bench.frame import Bench
@@ -66,19 +67,22 @@ def run(
 def _examples(device: EdgeDevice, place: int, gold: GoldQuestion) -> Iterator[Example]:
     engine = device.engine
     asked, ranked = engine.asked(gold.text), engine.ranked(gold.text)
-    shown: list[tuple[bool, Sequence[RankedText]]] = [(True, ranked)]
-    while shown:
-        whole, texts = shown.pop()
-        cell = best_cell(gold.text, asked.vector, texts, engine.encoder)
-        if cell is None:
-            continue
-        right = judged(gold, cell.text) == "right"
-        yield Example(place, whole, cell_features(asked.analysis, cell), right)
-        if whole and right:
-            row = texts[cell.passage]
-            kept = "; ".join(f"{head}: {text}" for head, text in cells_of(" ".join(row.sentences)) if head != cell.head)
-            shown.append((False, [one for one in texts if one is not row]))
-            shown.append((False, [replace(one, sentences=[kept]) if one is row else one for one in texts]))
+    cell = best_cell(gold.text, asked.vector, ranked, engine.encoder)
+    if cell is None:
+        return
+    right = judged(gold, cell.text) == "right"
+    yield Example(place, True, cell_features(asked.analysis, cell), right)
+    for texts in _without(cell, ranked) if right else ():
+        if other := best_cell(gold.text, asked.vector, texts, engine.encoder):
+            yield Example(place, False, cell_features(asked.analysis, other), judged(gold, other.text) == "right")
+
+
+def _without(cell: Cell, ranked: Sequence[RankedText]) -> Iterator[Sequence[RankedText]]:
+    """The passages without the cell's row, and without its column."""
+    row = ranked[cell.passage]
+    kept = [pair for pair in cells_of(" ".join(row.sentences)) if pair[0] != cell.head]
+    yield [one for one in ranked if one is not row]
+    yield [replace(one, sentences=[told_row(*zip(*kept, strict=True))]) if one is row else one for one in ranked]
 
 
 def _fitted(found: Sequence[Example]) -> Logistic:
