@@ -7,7 +7,6 @@ to the question; no cell answers that the question tells itself.
 
 from __future__ import annotations
 
-import calendar
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -35,12 +34,9 @@ PASSAGES = 6  # that are looked at
 _ROW_TOLD = 0.4  # what the share of the question that the row tells adds to the cosines
 _HEAD_TOLD = 0.2  # what the share of the head that the question tells adds
 _CELL = re.compile(r"(?P<head>[^:;\n]{1,60}): (?P<text>.*)")
-_LONG_NAMES = {
-    short: long
-    for names in ((calendar.day_abbr, calendar.day_name), (calendar.month_abbr, calendar.month_name))
-    for short, long in zip(*names, strict=True)
-    if short
-}
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTHS = ("January", "February", "March", "April", "June", "July", "August", "September", "October")
+_LONG_NAMES = {name[:3]: name for name in (*_DAYS, *_MONTHS, "November", "December")} | {"Sept": "September"}
 _SHORT = re.compile(rf"\b(?:{'|'.join(_LONG_NAMES)})\b")
 
 

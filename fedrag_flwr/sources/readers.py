@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from charset_normalizer import from_bytes
 
 from fedrag_flwr.errors import DocumentError
+from fedrag_flwr.sources.aligned import tables_told
 from fedrag_flwr.sources.html import html_text
 from fedrag_flwr.sources.markdown import plain_markdown
 
@@ -56,8 +57,8 @@ def in_utf8(raw: bytes) -> tuple[bytes, str]:
 
 
 def read_plain(raw: bytes) -> tuple[str, str]:
-    """Read plain text; it has no title of its own."""
-    return "", decode(raw)
+    """Read plain text; it has no title of its own. Tables that blanks align are read by rows."""
+    return "", tables_told(decode(raw).replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def read_markdown(raw: bytes) -> tuple[str, str]:

@@ -21,7 +21,8 @@ def told_row(heads: Sequence[str], cells: Sequence[str]) -> str:
 def table_text(rows: Sequence[Sequence[str]], *, headed: bool = False) -> str:
     """A table without marks for its heads: its first row heads the columns if it looks like that.
 
-    Empty rows and columns are left out. A row of one cell above the others tells what the table is of.
+    Empty rows and columns are left out. Rows above the heads that fill few columns tell what the table is of. Where the
+    heads repeat, the row above them says of what: "Winter" over two columns, "Summer" over two others.
 
     Parameters
     ----------
@@ -36,10 +37,34 @@ def table_text(rows: Sequence[Sequence[str]], *, headed: bool = False) -> str:
     used = sorted({place for row in filled for place, cell in enumerate(row) if cell})
     filled = [[row[place] if place < len(row) else "" for place in used] for row in filled]
     told = []
-    while len(used) > 1 and len(filled) > 1 and sum(map(bool, filled[0])) == 1:
-        told.append("".join(filled.pop(0)))
+    while len(used) > 1 and len(filled) > 1 and not all(filled[0]):
+        if joined := _two_heads(*filled[:2]):
+            filled[:2] = [joined]
+        elif _tells(filled[0], headed=heads_columns(filled, headed=headed)):
+            told.append(told_row((), filled.pop(0)))
+        else:
+            break
     heads = filled.pop(0) if heads_columns(filled, headed=headed) else []
     return "\n\n".join((*told, *(told_row(heads, row) for row in filled))) or told_row((), heads)
+
+
+def _tells(row: Sequence[str], *, headed: bool) -> bool:
+    """Whether a first row tells what the table is of: one cell, or half of them and no heads (`headed`)."""
+    filled = sum(map(bool, row))
+    return filled == 1 or filled * 2 < len(row) or (filled * 2 == len(row) and not headed)
+
+
+def _two_heads(groups: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The heads that two rows give together, where each group has the same names below it; else none."""
+    heads: list[tuple[str, str]] = []
+    for place, (above, name) in enumerate(zip(groups, names, strict=True)):
+        heads.append((above or (heads[-1][0] if name and place else ""), name))
+    below: dict[str, list[str]] = {}
+    for group, name in heads[1:]:
+        below.setdefault(group, []).append(name)
+    first, *others = below.values()
+    alike = len(first) > 1 and others and all(own == first for own in others)
+    return [" ".join(filter(None, head)) for head in heads] if alike else []
 
 
 def heads_columns(rows: Sequence[Sequence[str]], *, headed: bool = False) -> bool:

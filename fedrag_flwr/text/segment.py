@@ -28,6 +28,7 @@ _UNDERLINE = re.compile(r"(=|-){3,}$")
 _HEADLINE = re.compile(r"[A-Z0-9][^;:,]*$")
 _BULLET = re.compile(r"(?:[-*+•‣▪◦·]|\(?\d{1,2}[.)]|\(?[a-z]\))\s+(?=\S)")
 _RULE = re.compile(r"[\W_]+$")
+_ROW = re.compile(r"[^:;]{1,60}: [^;]*(?:; [^:;]{1,60}: [^;]*)+")
 _TERMINAL = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")
 _CUT = re.compile(r"[.!?…](?:[\"'”’»)\]]|\[[^\]\s]{1,4}\])*\s+|[。！？]")  # with quotes, brackets and notes behind it
 
@@ -163,6 +164,9 @@ def _join_fragments(fragments: list[str]) -> str:
 
 
 def _is_fragment(chunk: str) -> bool:
+    """Whether a chunk is a short one without an end; a table's row, whose cells have heads, stands by itself."""
+    if _ROW.fullmatch(chunk):
+        return False
     return len(chunk.split()) <= _FRAGMENT_WORDS and not re.search(r"[.!?;:,…]['\"”’)\]]*$", chunk)
 
 

@@ -61,6 +61,11 @@ def test_a_number_at_the_start_of_a_wrapped_line_is_no_item(text: str, joined: s
     assert [block.text for block in blocks("V", text)] == [joined]
 
 
+def test_each_row_of_a_table_is_a_paragraph_by_itself() -> None:
+    rows = ["Item: Tea; Price: £2", "Item: Cake; Price: £3"]
+    assert [block.text for block in blocks("V", "\n\n".join(rows))] == rows
+
+
 HOSTILE = {
     "fragments": "Apple pie\n\n" * 20_000,
     "word": "x" * 1_100_000,
