@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedrag_flwr.models import load_encoder, load_endpoint, load_generator, load_token_encoder
-from fedrag_flwr.models.base import Generator, TextEncoder, TokenEncoder
+from fedrag_flwr.models import load_encoder, load_endpoint, load_generator
+from fedrag_flwr.models.base import Generator, TextEncoder
 from fedrag_flwr.models.choose import meant_by_auto
 from fedrag_flwr.models.files import configured_path, file_sha256
 from fedrag_flwr.models.registry import REGISTRY
@@ -24,14 +24,12 @@ class Models:
 
     `generator_id` is the file's name with the start of its SHA-256, known without loading it;
     of a model behind an address its name there, with a hash for the address.
-    `tokens` encodes tokens for late interaction; None: the encoder does.
     """
 
     encoder: TextEncoder
     pipeline: Pipeline
     generator: Callable[[], Generator]
     generator_id: str = ""
-    tokens: TokenEncoder | None = None
 
 
 def load_models(models: ModelSettings, home: Path, progress: Progress = silent) -> Models:
@@ -68,8 +66,7 @@ def load_models(models: ModelSettings, home: Path, progress: Progress = silent) 
         )
 
     encoder = load_encoder(models.encoder, threads=models.threads)
-    tokens = load_token_encoder(models.late_interaction, threads=models.threads) if models.late_interaction else None
-    return Models(encoder, SpacyPipeline(models.pipeline), generator, generator_id(models), tokens)
+    return Models(encoder, SpacyPipeline(models.pipeline), generator, generator_id(models))
 
 
 def refuse_unknown(models: ModelSettings) -> None:

@@ -31,6 +31,7 @@ RENAMED = {  # what was once a setting, and what does the same now
     "overlay.learning-noise": "federation.sum-noise",
 }
 FIXED: dict[str, Plain] = {  # what was once a setting, and its value now
+    "models.late-interaction": "the encoder",
     "hypergraph.threshold": 0.5,
     "hypergraph.intra-weight": 0.6,
     "hypergraph.margin": 1.0,
@@ -106,7 +107,6 @@ class ModelSettings(_Group):
     generator_name: str = Field("", max_length=100, validate_default=True)
     read_seconds: float = Field(5.0, gt=0, le=3_600)
     pipeline: str = "en_core_web_sm"
-    late_interaction: str = ""
     threads: int = Field(1, ge=1, le=256)
     context_tokens: int = Field(4096, ge=512, le=131_072)
     gpu_layers: int = Field(0, ge=-1, le=1_000)

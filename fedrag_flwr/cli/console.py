@@ -162,7 +162,6 @@ PATH_SETTINGS = frozenset(
         "home",
         "models.encoder",
         "models.generator",
-        "models.late-interaction",
         "models.pipeline",
         "server.generator",
         "privacy.partition",

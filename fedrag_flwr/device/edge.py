@@ -382,7 +382,7 @@ class EdgeDevice:
 
         models, settings = self.models, self.settings
         extractor = partial(extractor_of, settings.graph.written_by, models.generator, settings.seed)
-        return DeviceSources(self.store, self.root, models.encoder, models.pipeline, extractor, models.tokens)
+        return DeviceSources(self.store, self.root, models.encoder, models.pipeline, extractor)
 
     @cached_property
     def controller(self) -> DeviceController:

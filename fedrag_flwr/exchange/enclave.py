@@ -168,7 +168,7 @@ class Enclave:
         question, start = sealed_question.question, time.perf_counter()
         if not units:
             return declined(question.id, "no device found anything")
-        reranker = LateInteractionReranker(self._models.tokens or self._models.encoder)
+        reranker = LateInteractionReranker(self._models.encoder)
         scores = np.clip(reranker.score(question.text, [under_title(one.title, one.text) for one in units]), -1.0, 1.0)
         ranked = [replace(unit, score=float(score)) for unit, score in zip(units, scores, strict=True)]
         before = time.perf_counter() - start

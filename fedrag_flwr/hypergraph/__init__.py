@@ -14,7 +14,6 @@ from fedrag_flwr.hypergraph.answer_paths import (
 )
 from fedrag_flwr.hypergraph.base import Learning, LearningSettings, Units, content_id
 from fedrag_flwr.hypergraph.learn import learn
-from fedrag_flwr.hypergraph.pagerank import PageRank, PageRankSettings, PassageGraph, PassageGraphSettings
 from fedrag_flwr.hypergraph.tuples import KeySpace, TupleTable, VertexSeeds
 from fedrag_flwr.hypergraph.update import update
 
@@ -29,10 +28,6 @@ __all__ = [
     "KeySpace",
     "Learning",
     "LearningSettings",
-    "PageRank",
-    "PageRankSettings",
-    "PassageGraph",
-    "PassageGraphSettings",
     "PathExplainer",
     "PathSettings",
     "TupleTable",

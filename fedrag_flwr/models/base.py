@@ -84,21 +84,12 @@ class Encoder(Protocol):
         ...
 
 
-class TokenEncoder(Protocol):
-    """An encoder that gives the vectors of single tokens."""
-
-    @property
-    def id(self) -> str:
-        """Name and content hash."""
-        ...
+class TextEncoder(Encoder, Protocol):
+    """An encoder of texts that gives the vectors of their tokens too."""
 
     def token_embeddings(self, texts: Sequence[str], *, asked: bool = False) -> list[NDArray[np.float32]]:
         """Encode the tokens of passages, or with `asked` of questions, unit rows."""
         ...
-
-
-class TextEncoder(Encoder, TokenEncoder, Protocol):
-    """An encoder of texts that gives the vectors of their tokens too."""
 
 
 class Generator(Protocol):

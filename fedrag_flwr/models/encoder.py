@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import ModelError, ModelMissingError
-from fedrag_flwr.models.base import TokenEncoder
+from fedrag_flwr.models.base import TextEncoder
 from fedrag_flwr.models.chat import Turns
 from fedrag_flwr.models.files import files_sha256, resolve
 from fedrag_flwr.models.processor import has_instructions
@@ -180,7 +180,7 @@ def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 class LateInteractionReranker:
     """Scores a text by the mean over the query's tokens of their best match in it (MaxSim), in [-1, 1]."""
 
-    def __init__(self, encoder: TokenEncoder) -> None:
+    def __init__(self, encoder: TextEncoder) -> None:
         self._encoder = encoder
 
     @property

@@ -9,7 +9,6 @@ from threading import Lock
 from typing import ParamSpec, TypeVar
 
 from fedrag_flwr.models.cache import GenerationCache
-from fedrag_flwr.models.colbert import ColbertEncoder
 from fedrag_flwr.models.encoder import SentenceEncoder
 from fedrag_flwr.models.endpoint import EndpointGenerator
 from fedrag_flwr.models.files import resolve
@@ -47,18 +46,6 @@ def load_encoder(path: str = "", *, threads: int | None = None) -> SentenceEncod
         There is no model at the path.
     """
     return SentenceEncoder(path or None, threads=threads)
-
-
-@_shared
-def load_token_encoder(path: str, *, threads: int | None = None) -> ColbertEncoder:
-    """Give the ColBERT checkpoint in a folder. Equal calls give the same object.
-
-    Raises
-    ------
-    ModelMissingError
-        There is no such folder.
-    """
-    return ColbertEncoder(path, threads=threads)
 
 
 @_shared

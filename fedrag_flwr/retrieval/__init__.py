@@ -20,16 +20,8 @@ from fedrag_flwr.retrieval.controller_fitting import (
     fit_controller,
     out_of_fold,
 )
-from fedrag_flwr.retrieval.dense import DenseRetriever, QuestionVectors, TextEncoder
+from fedrag_flwr.retrieval.dense import DenseRetriever, QuestionVectors
 from fedrag_flwr.retrieval.late import LateInteractionRetriever, TokenTable
-from fedrag_flwr.retrieval.passage_walk import (
-    CoverageRetriever,
-    CoverageSettings,
-    FactTable,
-    PassageWalkRetriever,
-    WalkSettings,
-    normalised,
-)
 from fedrag_flwr.retrieval.sparse import Bm25Retriever, Bm25Settings, words
 from fedrag_flwr.retrieval.structured import KeySpaceRetriever, SecondHopRetriever, SecondHopSettings
 
@@ -39,17 +31,13 @@ __all__ = [
     "ControlledRetriever",
     "Controller",
     "ControllerFeatures",
-    "CoverageRetriever",
-    "CoverageSettings",
     "DenseRetriever",
     "Examples",
-    "FactTable",
     "FittingSettings",
     "KeySpaceRetriever",
     "LabelledRankings",
     "LateInteractionRetriever",
     "Moments",
-    "PassageWalkRetriever",
     "QuestionVectors",
     "RankedPassage",
     "Ranking",
@@ -58,13 +46,10 @@ __all__ = [
     "Scaling",
     "SecondHopRetriever",
     "SecondHopSettings",
-    "TextEncoder",
     "TokenTable",
-    "WalkSettings",
     "descend",
     "fit_controller",
     "fuse",
-    "normalised",
     "out_of_fold",
     "ranked",
     "scaled",

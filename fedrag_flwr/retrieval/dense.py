@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreMismatchError
 from fedrag_flwr.memory.store.index import VectorIndex
-from fedrag_flwr.models.base import Encoder, TokenEncoder
+from fedrag_flwr.models.base import TextEncoder
 from fedrag_flwr.records import Passage
 from fedrag_flwr.retrieval.base import RankedPassage, Ranking, searchable_text
 
 Floats = NDArray[np.float32]
-
-
-class TextEncoder(Encoder, TokenEncoder, Protocol):
-    """An encoder of texts that gives the vectors of their tokens too."""
 
 
 class QuestionVectors:
@@ -31,15 +26,12 @@ class QuestionVectors:
         The model.
     most
         Questions to keep, of each kind.
-    tokens
-        The model for vectors of tokens, such as a ColBERT checkpoint; None: the same.
     """
 
-    def __init__(self, encoder: TextEncoder, most: int = 256, tokens: TokenEncoder | None = None) -> None:
+    def __init__(self, encoder: TextEncoder, most: int = 256) -> None:
         self.encoder = encoder
-        self.token_encoder = tokens or encoder
         self._whole = lru_cache(most)(lambda question: self.encoder.encode([question])[0])
-        self._tokens = lru_cache(most)(lambda question: self.token_encoder.token_embeddings([question], asked=True)[0])
+        self._tokens = lru_cache(most)(lambda question: self.encoder.token_embeddings([question], asked=True)[0])
 
     def whole(self, question: str) -> Floats:
         """The question's vector, shape (dimension,), unit norm."""

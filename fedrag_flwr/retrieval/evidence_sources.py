@@ -18,7 +18,7 @@ from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError
 from fedrag_flwr.files import best_effort
 from fedrag_flwr.hypergraph import PRESETS, HyperedgeKeys, PathExplainer, TupleTable, VertexSeeds, answer_paths
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.models.base import TokenEncoder
+from fedrag_flwr.models.base import TextEncoder
 from fedrag_flwr.records import Document, EvidenceTuple, Passage
 from fedrag_flwr.retrieval import (
     Bm25Retriever,
@@ -29,7 +29,6 @@ from fedrag_flwr.retrieval import (
     QuestionVectors,
     Retriever,
     SecondHopRetriever,
-    TextEncoder,
     TokenTable,
     searchable_text,
 )
@@ -106,8 +105,6 @@ class DeviceSources:
         Those that the store was made with.
     extractor
         Gives what finds evidence tuples; called when it is first needed.
-    tokens
-        Encodes tokens for late interaction; None: the encoder does.
     """
 
     def __init__(
@@ -117,12 +114,11 @@ class DeviceSources:
         encoder: TextEncoder,
         pipeline: Pipeline,
         extractor: Callable[[], Extractor],
-        tokens: TokenEncoder | None = None,
     ) -> None:
         self._store = store
         self._kept = root / _TUPLES
         self._tokens = root / _TOKENS
-        self._questions = QuestionVectors(encoder, tokens=tokens)
+        self._questions = QuestionVectors(encoder)
         self._pipeline = pipeline
         self._make_extractor = extractor
         self._made_extractor: Extractor | None = None
@@ -138,11 +134,6 @@ class DeviceSources:
     def id(self) -> tuple[str, str]:
         """What tuples depend on besides the documents: the text pipeline and the extractor."""
         return (self._pipeline.id, self._extractor().id)
-
-    @property
-    def token_encoder(self) -> TokenEncoder:
-        """What encodes tokens for late interaction."""
-        return self._questions.token_encoder
 
     def present(self) -> Sources:
         """The sources over all passages of the store's present version."""
@@ -178,7 +169,11 @@ class DeviceSources:
         """Late interaction over the passages that come nearest; their tokens are encoded once for each version."""
         _, units, digests = self._store.paragraphs()
         documents = sorted(digests.items())
-        known = [self._store.id, documents, self.token_encoder.id]  # not the version, which others' memories raise too
+        known = [
+            self._store.id,
+            documents,
+            self._questions.encoder.id,
+        ]  # not the version, which others' memories raise too
         key = hashlib.sha256(json.dumps(known).encode()).hexdigest()
         try:
             tokens = TokenTable.load(self._tokens, units.ids, key)

@@ -59,7 +59,7 @@ class TokenTable:
         """Encode the tokens of passages."""
         texts = [searchable_text(passage) for passage in passages]
         blocks = (texts[start : start + _AT_ONCE] for start in range(0, len(texts), _AT_ONCE))
-        tokens = (rows for block in blocks for rows in questions.token_encoder.token_embeddings(block))
+        tokens = (rows for block in blocks for rows in questions.encoder.token_embeddings(block))
         return cls.of_tokens([passage.id for passage in passages], tokens)
 
     @classmethod
@@ -148,7 +148,7 @@ class LateInteractionRetriever:
         depth: int = 100,
     ) -> None:
         within = f", {depth} of {candidates.id}" if candidates else ""
-        self.id = f"late-interaction({questions.token_encoder.id}{within})"
+        self.id = f"late-interaction({questions.encoder.id}{within})"
         self._tokens = tokens
         self._questions = questions
         self._candidates = candidates

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from fedrag_flwr.errors import ModelError
 from fedrag_flwr.records import ChosenPassage, ChosenPath
 from fedrag_flwr.retrieval.base import Ranking, Retriever
 from fedrag_flwr.retrieval.device_controller import SHIPPED
@@ -102,9 +100,7 @@ class EvidenceOrders:
         """Names the weights or the encoder behind the order as they are now; empty where there are none."""
         if self.settings.order == "controller":
             return self.device.controller.weights_id(self.settings.weights)
-        with suppress(ModelError):  # `by` says what is wrong with it
-            return self.device.rankings.token_encoder.id if self.settings.order == "late-interaction" else ""
-        return ""
+        return "late interaction" if self.settings.order == "late-interaction" else ""
 
     def chosen(self) -> PresentOrder | None:
         """The order that the settings name; None: by similarity."""
@@ -124,8 +120,6 @@ class EvidenceOrders:
         ------
         StoreError
             The controller that `retrieval.weights` names is missing, torn, or was fitted for other features.
-        ModelError
-            The checkpoint that `models.late-interaction` names is none.
         """
         retriever: Retriever = (
             self.device.controller.retriever(self.settings.weights)

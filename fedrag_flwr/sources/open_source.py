@@ -15,7 +15,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from fedrag_flwr.errors import EmptySourceError, SettingError, SourceError
-from fedrag_flwr.models import LateInteractionReranker, TokenEncoder
+from fedrag_flwr.models import LateInteractionReranker
 from fedrag_flwr.models.base import TextEncoder
 from fedrag_flwr.retrieval.base import ranked
 from fedrag_flwr.sources.base import MEANT_EMPTY, Reading, SearchableSource, SourceHit
@@ -51,11 +51,6 @@ class Models(Protocol):
     @property
     def pipeline(self) -> Pipeline:
         """Finds entities in questions."""
-        ...
-
-    @property
-    def tokens(self) -> TokenEncoder | None:
-        """For late interaction; None: the encoder."""
         ...
 
 
@@ -171,7 +166,7 @@ class SourceSet:
         self._named = (*named, *map(str, beside))
         self._texts = documents if documents and (not beside or FolderSource(documents).may_hold_texts()) else None
         self._left_out = FolderSource(documents) if documents and not self._texts else None
-        reranker = LateInteractionReranker(models.tokens or models.encoder)
+        reranker = LateInteractionReranker(models.encoder)
         self._tools = SearchTools(models.encoder, models.pipeline, reranker)
 
     @property

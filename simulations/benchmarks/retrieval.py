@@ -18,26 +18,25 @@ import typer
 from pandas import DataFrame
 
 from fedrag_flwr.evaluation import GoldQuestion, accuracy, mean_interval
-from fedrag_flwr.hypergraph import DiffusionSettings, HyperedgeKeys, PassageGraph, TupleTable
+from fedrag_flwr.hypergraph import DiffusionSettings, HyperedgeKeys, TupleTable
 from fedrag_flwr.records import EvidenceTuple, Passage
 from fedrag_flwr.retrieval import (
     Bm25Retriever,
     ControlledRetriever,
     ControllerFeatures,
     DenseRetriever,
-    FactTable,
     FittingSettings,
     LabelledRankings,
     LateInteractionRetriever,
-    PassageWalkRetriever,
     QuestionVectors,
     ReciprocalRankFusion,
     Retriever,
     fit_controller,
-    normalised,
     out_of_fold,
     searchable_text,
 )
+from simulations.baselines.page_rank import PassageGraph
+from simulations.baselines.passage_walk import FactTable, PassageWalkRetriever, normalised
 from simulations.bench.frame import Bench
 from simulations.bench.plan import named
 from simulations.bench.tables import Order, gained, ids, recalls

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.hypergraph import ConfidenceWeighting, KeyEdges, PageRank, PageRankSettings, TupleTable
+from fedrag_flwr.hypergraph import ConfidenceWeighting, KeyEdges, TupleTable
 from fedrag_flwr.hypergraph.answer_paths import FEWEST_VERTICES
 from fedrag_flwr.hypergraph.tuples import incidence
+from simulations.baselines.page_rank import PageRank, PageRankSettings
 
 Floats = NDArray[np.float64]
 

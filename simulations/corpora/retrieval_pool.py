@@ -113,7 +113,7 @@ def extracted(passages: Sequence[Passage], pipeline: SpacyPipeline, extractor: P
 def token_table(passages: Sequence[Passage], questions: QuestionVectors) -> TokenTable:
     """Token vectors of passages, encoded once and kept under the project's home."""
     ids = [p.id for p in passages]
-    told = json.dumps([questions.token_encoder.id, [(p.id, p.title, p.text) for p in passages]])
+    told = json.dumps([questions.encoder.id, [(p.id, p.title, p.text) for p in passages]])
     key = hashlib.sha256(told.encode()).hexdigest()
     folder = fedrag_home() / "benchmarks" / "vectors"
     folder.mkdir(parents=True, exist_ok=True)

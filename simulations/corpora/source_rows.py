@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from pandas import DataFrame
 
 from fedrag_flwr.evaluation import mean_interval, paired_difference
-from fedrag_flwr.retrieval import RankedPassage, TextEncoder, fuse
+from fedrag_flwr.models import TextEncoder
+from fedrag_flwr.retrieval import RankedPassage, fuse
 from fedrag_flwr.sources.source_search import TextVectors
 from fedrag_flwr.sources.text_search import word_weight
 from simulations.bench.kept_rows import KeptRows

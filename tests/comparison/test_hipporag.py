@@ -2,7 +2,8 @@
 
 import pytest
 
-from fedrag_flwr.retrieval import CoverageRetriever, DenseRetriever, searchable_text
+from fedrag_flwr.retrieval import DenseRetriever, searchable_text
+from simulations.baselines.passage_walk import CoverageRetriever
 from simulations.bench.tables import recalls
 from simulations.benchmarks.retrieval import rank_all, walk
 from simulations.corpora.multihop import data_root

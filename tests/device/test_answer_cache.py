@@ -1,15 +1,13 @@
 """Answers that `fedrag` gives again: for the same words alone, and never beyond the life of what they rest on."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.memory.store.change import Change
-from fedrag_flwr.models.base import TokenEncoder
 from fedrag_flwr.overlay.answer_cache import AnswerCache
 from fedrag_flwr.records import Answer, AnswerMode, Delta, Evidence, EvidenceUnit, MemoryItem, Question, because
 from fedrag_flwr.retrieval.evidence_sources import FEATURES
@@ -226,28 +224,6 @@ def test_an_engine_reads_in_the_order_of_the_weights_that_another_process_took_i
         assert other.engine.order is order
         replace(zeros(FEATURES), bias=1.0).save(root / "controller.json")
         assert order.rank("Which club did Ada Quill found?", 1)[0].score == pytest.approx(before.score + 1.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    """An encoder's tokens under another name."""
-
-    id: str
-    encoder: TokenEncoder
-
-    def token_embeddings(self, texts: Sequence[str], *, asked: bool = False) -> list[NDArray[np.float32]]:
-        return self.encoder.token_embeddings(texts, asked=asked)
-
-
-def test_only_an_answer_by_the_same_encoder_of_tokens_is_given_again(device: EdgeDevice) -> None:
-    settings = Settings.from_config({**device.settings.flat(), "retrieval.order": "late-interaction"})
-    root, again = device.store.database.directory, []
-    for name in ("one", "one", "other"):
-        tools = replace(device.models, tokens=Tokens(name, device.models.encoder))
-        with EdgeDevice(device.name, device.documents, root, settings, tools) as other:
-            again.append(other.answers.cache.find(ASKED, VECTOR) is not None)
-            other.answers.cache.keep(ASKED, GIVEN, VECTOR, ())
-    assert again == [False, True, False]
 
 
 def test_only_an_answer_by_the_same_rules_is_given_again(device: EdgeDevice, monkeypatch: pytest.MonkeyPatch) -> None:

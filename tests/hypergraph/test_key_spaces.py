@@ -15,8 +15,6 @@ from fedrag_flwr.hypergraph import (
     ConfidenceWeighting,
     DiffusionSettings,
     HyperedgeKeys,
-    PageRank,
-    PageRankSettings,
     PathSettings,
     TupleTable,
     VertexSeeds,
@@ -24,6 +22,7 @@ from fedrag_flwr.hypergraph import (
 )
 from fedrag_flwr.hypergraph.tuples import entities
 from fedrag_flwr.records import EvidenceTuple
+from simulations.baselines.page_rank import PageRank, PageRankSettings
 from simulations.corpora.key_spaces import PairwiseKeys, co_occurrences, pruned
 
 PASSAGES = ("p0", "p1", "p2")

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.hypergraph import PageRankSettings, PassageGraph, PassageGraphSettings, TupleTable
-from fedrag_flwr.hypergraph.pagerank import synonyms
+from fedrag_flwr.hypergraph import TupleTable
 from fedrag_flwr.records import EvidenceTuple
+from simulations.baselines.page_rank import PageRankSettings, PassageGraph, PassageGraphSettings, synonyms
 
 PASSAGES = ("p0", "p1", "p2", "p3")
 EXACT = PageRankSettings(iterations=200, tolerance=1e-13)

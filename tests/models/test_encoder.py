@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from fedrag_flwr.models import (
     LateInteractionReranker,
     SentenceEncoder,
     load_encoder,
-    load_token_encoder,
     resolve,
 )
 from fedrag_flwr.models.encoder import has_bfloat16
@@ -102,13 +100,12 @@ def test_one_encoder_serves_a_process() -> None:
     assert load_encoder() is load_encoder("") is load_encoder(threads=None)
 
 
-@pytest.mark.parametrize("load", [load_encoder, load_token_encoder])
-def test_those_who_ask_together_get_one_model(load: Callable[[str], object], tmp_path: Path) -> None:
+def test_those_who_ask_together_get_one_model(tmp_path: Path) -> None:
     ready = threading.Barrier(ASKING)
 
     def ask(folder: Path) -> object:
         ready.wait()
-        return load(str(folder))
+        return load_encoder(str(folder))
 
     with ThreadPoolExecutor(ASKING) as pool:
         for number in range(ROUNDS):

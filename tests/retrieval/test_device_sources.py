@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.errors import FedragError, ModelError, StoreCorruptError, StoreMismatchError
-from fedrag_flwr.loaded_models import load_models
+from fedrag_flwr.errors import FedragError, StoreCorruptError, StoreMismatchError
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.database import Database
 from fedrag_flwr.records import Answer, EvidenceTuple, Question
@@ -149,14 +148,6 @@ def test_late_interaction_orders_passages_and_keeps_their_tokens(root: Path, mon
         assert kept.stat().st_mtime_ns == written_at
         device.controller.forget()
         assert not kept.exists()
-
-
-def test_a_folder_without_a_checkpoint_is_refused(tmp_path: Path) -> None:
-    models = Settings.from_config({"models.late-interaction": str(tmp_path)}).models
-    tokens = load_models(models, tmp_path).tokens
-    assert tokens is not None
-    with pytest.raises(ModelError, match="no ColBERT checkpoint"):
-        tokens.token_embeddings(["bridge"])
 
 
 def test_only_changed_documents_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,23 +8,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError, StoreMismatchError
-from fedrag_flwr.hypergraph import PassageGraph, TupleTable
+from fedrag_flwr.hypergraph import TupleTable
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.records import EvidenceTuple, Passage
-from fedrag_flwr.retrieval import (
+from fedrag_flwr.retrieval import DenseRetriever, QuestionVectors, RankedPassage, Ranking, TokenTable
+from simulations.baselines.page_rank import PassageGraph
+from simulations.baselines.passage_walk import (
     CoverageRetriever,
     CoverageSettings,
-    DenseRetriever,
     FactTable,
     PassageWalkRetriever,
-    QuestionVectors,
-    RankedPassage,
-    Ranking,
-    TokenTable,
     WalkSettings,
+    _choose,
     normalised,
 )
-from fedrag_flwr.retrieval.passage_walk import _choose
 
 TEXTS = {
     "harbour": ("Lindholm Harbour", "Lindholm Harbour was built by the engineer Maren Tolk."),

@@ -19,7 +19,6 @@ from typer.testing import CliRunner
 from fedrag_flwr.cli import app
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import EmptySourceError, SettingError, SourceError
-from fedrag_flwr.models.base import TokenEncoder
 from fedrag_flwr.nodes import Node
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import Plain, Settings
@@ -195,7 +194,6 @@ class CountingEncoder:
 class CountingModels:
     encoder: CountingEncoder
     pipeline: Pipeline = field(default_factory=lambda: small_models().pipeline)
-    tokens: TokenEncoder | None = None
 
 
 def test_a_folder_opened_again_is_encoded_anew_only_where_it_changed(texts: Path) -> None:

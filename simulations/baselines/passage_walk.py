@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError, StoreMismatchError
-from fedrag_flwr.hypergraph.pagerank import PassageGraph
 from fedrag_flwr.hypergraph.tuples import TupleTable
 from fedrag_flwr.records import EvidenceTuple
 from fedrag_flwr.retrieval.base import RankedPassage, Ranking, Retriever, ranked, scaled
 from fedrag_flwr.retrieval.dense import DenseRetriever, QuestionVectors
 from fedrag_flwr.retrieval.late import TokenTable
 from fedrag_flwr.retrieval.sparse import words
+from simulations.baselines.page_rank import PassageGraph
 
 
 @dataclass(frozen=True, slots=True)
