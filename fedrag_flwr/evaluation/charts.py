@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedrag_flwr.evaluation.measures import comparable, contenders, label
+from fedrag_flwr.evaluation.measures import contenders, label
 from fedrag_flwr.evaluation.scoring import PATHS, SystemResult
 
 if TYPE_CHECKING:
@@ -70,11 +70,10 @@ def plane(systems: Systems) -> str:
             found = systems[name].intervals.get("ACC")
             low, high = (100 * found.low, 100 * found.high) if found else (acc, acc)
             spread = [[max(acc - low, 0.0)], [max(high - acc, 0.0)]]
-            best = name in front and comparable(systems)
+            best = name in front
             axes.errorbar(max(x, _FLOOR), acc, spread, fmt="o" if best else "s", color="#0e7c74" if best else "#55627a")
             axes.annotate(_short(label(name, systems[name])), (max(x, _FLOOR), acc), (6, 4), textcoords="offset points")
-        if comparable(systems):
-            axes.plot([max(dots[name][0], _FLOOR) for name in front], [dots[name][1] for name in front], "--", lw=1)
+        axes.plot([max(dots[name][0], _FLOOR) for name in front], [dots[name][1] for name in front], "--", lw=1)
         axes.set(xscale="log", xlabel="mean seconds per answer", ylabel="ACC, per cent")
         axes.margins(x=0.2)
     return made.svg

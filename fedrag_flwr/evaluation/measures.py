@@ -102,16 +102,10 @@ def contenders(systems: Mapping[str, SystemResult]) -> dict[str, SystemResult]:
     return {name: result for name, result in systems.items() if not result.upper_bound}
 
 
-def comparable(systems: Mapping[str, SystemResult]) -> bool:
-    """Whether all contenders were asked the same questions, so that one of them can be best of something."""
-    among = contenders(systems)
-    return all(among.keys() <= {name, *result.versus} for name, result in among.items())
-
-
 def leaders(
     systems: Mapping[str, SystemResult], values: Sequence[float | None], higher_is_better: bool | None
 ) -> frozenset[str]:
-    """Name the contenders with the best value, where there is something to choose and they can be compared.
+    """Name the contenders with the best value, where there is something to choose.
 
     Parameters
     ----------
@@ -122,7 +116,7 @@ def leaders(
     higher_is_better
         None where neither more nor less is.
     """
-    among = contenders(systems) if comparable(systems) else {}
+    among = contenders(systems)
     found = {name: value for name, value in zip(systems, values, strict=True) if name in among and value is not None}
     top = best(list(found.values()), higher_is_better)
     return frozenset(name for name, value in found.items() if value == top)

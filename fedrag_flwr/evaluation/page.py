@@ -65,9 +65,6 @@ PAGE = r"""{% macro facts(title, told) %}{% if told %}
 {%- if summary.devices %}, {{ summary.devices|length }} devices{% endif %}, seed {{ summary.manifest.seed }}
 {%- if summary.manifest.started %}, started {{ summary.manifest.started|replace("T", " ") }}{% endif %}
 {%- if summary.manifest.seconds %}, took {{ took }}{% endif %}</p>
-{% if not comparable %}
-<p>Not all systems were asked the same questions, so none is called the best, or unbeaten.</p>
-{% endif %}
 <nav aria-label="Sections"><a href="#systems">Systems</a> <a href="#paths">Paths</a> <a href="#groups">Kinds and
 devices</a> <a href="#costs">Cost</a> <a href="#answers">Answers</a> <a href="#manifest">Manifest</a></nav>
 </header>
@@ -85,7 +82,7 @@ It is best of nothing.</p>{% endif %}
 Questions without a reply count as wrong.</p>
 {% endfor %}
 <figure>{{ plane }}<figcaption>Up and to the left is better; bars are 95% intervals.
-{% if comparable %}Circles on the dashed line are not beaten in both.{% endif %}
+Circles on the dashed line are not beaten in both.
 {% if unmeasured %}Without a measured latency: {{ unmeasured|join(", ") }}.{% endif %}</figcaption></figure>
 <h2 id="paths">How questions were answered</h2>
 <figure>{{ shares }}</figure>

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fedrag_flwr.answering.explain import marked
 from fedrag_flwr.evaluation import charts, table
-from fedrag_flwr.evaluation.measures import comparable, points, seconds
+from fedrag_flwr.evaluation.measures import points, seconds
 from fedrag_flwr.evaluation.page import PAGE, SCRIPT, STYLE
 from fedrag_flwr.evaluation.rows import AnswerRow
 from fedrag_flwr.evaluation.summary import Summary
@@ -57,8 +57,7 @@ def render_report(summary: Summary, rows: Sequence[AnswerRow], *, title: str = "
         summary=summary,
         systems=systems,
         took=seconds(summary.manifest.seconds),
-        asked=len({row.asked for row in rows}) or max((result.n for result in systems.values()), default=0),
-        comparable=comparable(systems),
+        asked=len({row.question_id for row in rows}) or max((result.n for result in systems.values()), default=0),
         bounds=[name for name, result in systems.items() if result.upper_bound],
         quality=_html(table.quality(systems), "Answer quality in points, means over devices; latency per answer"),
         intervals=_html(table.intervals(systems), "ACC with intervals, and the paired difference to the best system"),
@@ -103,9 +102,9 @@ def _html(frame: DataFrame, caption: str) -> Markup:
 
 def _listed(rows: Sequence[AnswerRow]) -> list[AskedQuestion]:
     """The questions with all systems' answers, as many as the page has room for."""
-    asked: dict[tuple[str, ...], list[AnswerRow]] = {}
+    asked: dict[str, list[AnswerRow]] = {}
     for row in rows:
-        asked.setdefault(row.asked, []).append(row)
+        asked.setdefault(row.question_id, []).append(row)
     found, left = [], _BUDGET
     for own in asked.values():
         texts = (text for row in own for text in (row.answer or "", row.explanation, row.told, *row.evidence))

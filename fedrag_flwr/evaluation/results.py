@@ -170,21 +170,6 @@ def _parse(record: type[_Record], content: bytes, where: str) -> _Record:
         ) from None
 
 
-def write_page(page: Path, text: str) -> None:
-    """Put a page in a file, and make its folder if need be.
-
-    Raises
-    ------
-    StoreError
-        It cannot be written there.
-    """
-    try:
-        page.parent.mkdir(parents=True, exist_ok=True)
-        _replace(page, text)
-    except OSError as error:
-        raise StoreError("the page cannot be written", where=str(page), fix="name a file in another folder") from error
-
-
 def _replace(target: Path, text: str) -> None:
     """Replace a text that may hold answers; lone surrogates, which UTF-8 cannot carry, become question marks."""
     replace_file(target, text.encode("utf-8", errors="replace"), 0o600)

@@ -45,11 +45,6 @@ class AnswerRow(Explained):
     evidence: tuple[str, ...] = ()
     answer_paths: tuple[ChosenPath, ...] = ()
 
-    @property
-    def asked(self) -> tuple[str, str, str, str]:
-        """What rows share that answer one question: its id, home, text and gold; ids alone meet between runs."""
-        return self.question_id, self.home, self.question, self.gold
-
 
 def answer_rows(
     answers: Mapping[str, Sequence[Answer]],

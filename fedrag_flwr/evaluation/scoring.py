@@ -134,15 +134,6 @@ class SystemResult:
         return self.missing < 1.0
 
 
-def kind_sizes(results: Iterable[SystemResult]) -> dict[str, int | None]:
-    """The number of questions of each kind; None where systems were asked different numbers, in runs side by side."""
-    sizes: dict[str, int | None] = {}
-    for result in results:
-        for kind, group in result.kinds.items():
-            sizes[kind] = group.n if sizes.get(kind, group.n) == group.n else None
-    return sizes
-
-
 def score_system(
     gold: Sequence[GoldQuestion],
     answers: Sequence[Answer],

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from fedrag_flwr.evaluation.bootstrap import Interval
 from fedrag_flwr.evaluation.measures import (
     COST,
     NONE,
     QUALITY,
     Measure,
-    comparable,
     contenders,
     label,
     leaders,
@@ -20,7 +20,7 @@ from fedrag_flwr.evaluation.measures import (
     signed_points,
     size,
 )
-from fedrag_flwr.evaluation.scoring import SystemResult, kind_sizes
+from fedrag_flwr.evaluation.scoring import SystemResult
 from fedrag_flwr.evaluation.summary import DeviceSummary, Summary
 from fedrag_flwr.records import has_no_memory
 
@@ -28,25 +28,23 @@ if TYPE_CHECKING:
     from pandas import DataFrame
     from rich.table import Table
 
-_BEST = "* best in its column"
-_NO_BEST = "no best is marked: not all systems were asked the same questions"
 Systems = Mapping[str, SystemResult]
 Values = Sequence[float | None]
 
 
 def quality_table(summary: Summary) -> Table:
     """Make the terminal's table of answer quality and latency, systems as rows."""
-    return _printed("Answers", quality(summary.systems), summary.systems)
+    return _printed("Answers", quality(summary.systems))
 
 
 def cost_table(summary: Summary) -> Table:
     """Make the terminal's table of model calls, tokens, traffic and memory, systems as rows."""
-    return _printed("Cost", costs(summary.systems), summary.systems)
+    return _printed("Cost", costs(summary.systems))
 
 
 def kinds_table(summary: Summary) -> Table:
     """Make the terminal's table of ACC by kind of question, systems as rows."""
-    return _printed("ACC by kind", kinds(summary.systems), summary.systems)
+    return _printed("ACC by kind", kinds(summary.systems))
 
 
 def devices_table(summary: Summary) -> Table:
@@ -74,13 +72,13 @@ def devices_table(summary: Summary) -> Table:
     return table
 
 
-def _printed(title: str, frame: DataFrame, systems: Systems) -> Table:
+def _printed(title: str, frame: DataFrame) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    caption = _BEST if comparable(systems) else _NO_BEST
-    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(title=title, caption="* best in its column", box=box.SIMPLE_HEAD)
+    table.title_justify = table.caption_justify = "left"
     table.add_column("System", overflow="fold")
     for heading in frame.columns:
         table.add_column(Text(str(heading)), justify="right")
@@ -110,29 +108,28 @@ def _measured(measures: Sequence[Measure], systems: Systems) -> DataFrame:
 
 
 def intervals(systems: Systems) -> DataFrame:
-    """ACC with its 95 % interval, and the paired difference to the best system where all can be compared."""
-    columns: dict[str, list[str]] = {"ACC 95%": []}
-    top = max(contenders(systems), key=lambda name: systems[name].acc) if comparable(systems) else None
+    """ACC with its 95 % interval, and the paired difference to the best system."""
+    top = max(contenders(systems), key=lambda name: systems[name].acc)
+    columns: dict[str, list[str]] = {"ACC 95%": [], f"vs {top}": []}
     for result in systems.values():
         found = result.intervals.get("ACC")
         columns["ACC 95%"].append(f"{points(found.low)} to {points(found.high)}" if found else NONE)
-        if top is not None:
-            less = result.versus.get(top)
-            told = (
-                f"{signed_points(less.value)} ({signed_points(less.low)} to {signed_points(less.high)})"
-                if less
-                else NONE
-            )
-            columns.setdefault(f"vs {top}", []).append(told)
+        columns[f"vs {top}"].append(_difference(result.versus.get(top)))
     return _frame(columns, _labels(systems), "System")
 
 
+def _difference(found: Interval | None) -> str:
+    if found is None:
+        return NONE
+    return f"{signed_points(found.value)} ({signed_points(found.low)} to {signed_points(found.high)})"
+
+
 def kinds(systems: Systems) -> DataFrame:
-    """ACC by kind of question, with the number of questions of each kind where all systems agree on it."""
+    """ACC by kind of question, with the number of questions of each kind."""
     columns = {}
-    for kind, n in kind_sizes(systems.values()).items():
+    for kind, n in {kind: group.n for r in systems.values() for kind, group in r.kinds.items()}.items():
         values = [r.kinds[kind].acc if kind in r.kinds else None for r in systems.values()]
-        columns[kind if n is None else f"{kind} ({n})"] = _starred(systems, values, points, True)
+        columns[f"{kind} ({n})"] = _starred(systems, values, points, True)
     return _frame(columns, _labels(systems), "System")
 
 
@@ -205,7 +202,7 @@ def traffic(systems: Systems) -> DataFrame:
 def _starred(
     systems: Systems, values: Values, show: Callable[[float | None], str], higher_is_better: bool | None
 ) -> list[str]:
-    """A column's cells; the best is starred, where there is something to choose and systems can be compared."""
+    """A column's cells; the best is starred, where there is something to choose."""
     best = leaders(systems, values, higher_is_better)
     return [f"{show(value)}{'*' if name in best else ''}" for name, value in zip(systems, values, strict=True)]
 

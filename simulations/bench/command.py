@@ -1,15 +1,12 @@
-"""`fedrag bench`: one command for all benchmarks and fits; `fedrag report`: runs side by side."""
+"""`fedrag bench`: one command for all benchmarks and fits."""
 
 from __future__ import annotations
-
-from pathlib import Path
-from typing import Annotated
 
 import click
 import typer
 from typer.core import TyperGroup
 
-from fedrag_flwr.cli.console import JsonFlag, out, print_json, with_errors
+from fedrag_flwr.cli.console import out
 
 # every `fedrag` command reads this file: what needs Flower and the models waits until it is asked for
 
@@ -77,25 +74,3 @@ def list_benchmarks() -> None:
     out.print("papers", style="bold")
     for paper, names in frame.PAPERS.items():
         out.print(f"  {paper:<14} {', '.join(names)}", highlight=False, soft_wrap=True)
-
-
-@with_errors
-def report(
-    runs: Annotated[list[Path], typer.Argument(help="Results folders of `fedrag bench federation` or `simulate`.")],
-    html: Annotated[Path | None, typer.Option(help="Also write one page over all of them.")] = None,
-    as_json: JsonFlag = False,
-) -> None:
-    """Compare runs: their systems side by side, and paired where the questions are the same."""
-    from fedrag_flwr.evaluation.report import render_report
-    from fedrag_flwr.evaluation.results import write_page
-    from fedrag_flwr.evaluation.table import cost_table, kinds_table, quality_table
-    from simulations.bench.comparison import compared, run_names
-
-    summary, rows = compared(runs)
-    if html is not None:
-        write_page(html, render_report(summary, rows, title=", ".join(run_names(runs))))
-    if as_json:
-        print_json(summary)
-        return
-    for table in (quality_table(summary), kinds_table(summary), cost_table(summary)):
-        out.print(table)

@@ -51,29 +51,16 @@ def test_an_upper_bound_is_marked_and_takes_no_star(make: Callable[[Summary], Ta
     assert shown(make(summary)).count("*") == without.count("*")
 
 
-@pytest.mark.parametrize("make", [quality_table, cost_table, kinds_table])
-def test_systems_asked_other_questions_take_no_star(summary: Summary, make: Callable[[Summary], Table]) -> None:
-    first, *others = summary.systems
-    apart = {first: replace(summary.systems[first], versus={})} | {name: summary.systems[name] for name in others}
-    text = shown(make(replace(summary, systems=apart)))
-    assert "*" not in text
-    assert "not all systems were asked the same questions" in text
-
-
 def test_missing_is_shown_only_where_something_is(summary: Summary) -> None:
     assert "Missing" in shown(quality_table(summary))
     whole = {name: replace(result, missing=0.0) for name, result in summary.systems.items()}
     assert "Missing" not in shown(quality_table(replace(summary, systems=whole)))
 
 
-def test_a_kinds_size_is_told_where_all_systems_agree(summary: Summary) -> None:
-    name, result = next(iter(summary.systems.items()))
+def test_a_kinds_size_is_told(summary: Summary) -> None:
+    result = next(iter(summary.systems.values()))
     kind, group = next(iter(result.kinds.items()))
     assert f"{kind} ({group.n})" in shown(kinds_table(summary))
-    fewer = replace(result, kinds={**result.kinds, kind: replace(group, n=group.n - 1)})
-    text = shown(kinds_table(replace(summary, systems={**summary.systems, name: fewer})))
-    assert kind in text
-    assert f"{kind} (" not in text
 
 
 def test_names_are_no_markup(summary: Summary) -> None:
