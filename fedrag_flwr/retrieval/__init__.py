@@ -23,7 +23,7 @@ from fedrag_flwr.retrieval.controller_fitting import (
 from fedrag_flwr.retrieval.dense import DenseRetriever, QuestionVectors
 from fedrag_flwr.retrieval.late import LateInteractionRetriever, TokenTable
 from fedrag_flwr.retrieval.sparse import Bm25Retriever, Bm25Settings, words
-from fedrag_flwr.retrieval.structured import KeySpaceRetriever, SecondHopRetriever, SecondHopSettings
+from fedrag_flwr.retrieval.structured import KeySpaceRetriever, SecondHopRetriever
 
 __all__ = [
     "Bm25Retriever",
@@ -45,7 +45,6 @@ __all__ = [
     "Retriever",
     "Scaling",
     "SecondHopRetriever",
-    "SecondHopSettings",
     "TokenTable",
     "descend",
     "fit_controller",

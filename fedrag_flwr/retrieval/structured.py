@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.errors import SettingError, StoreMismatchError
+from fedrag_flwr.errors import StoreMismatchError
 from fedrag_flwr.hypergraph import KeySpace, VertexSeeds
 from fedrag_flwr.records import Passage
 from fedrag_flwr.retrieval.base import Ranking, Retriever, ranked, scaled, searchable_text
@@ -17,6 +16,10 @@ from fedrag_flwr.retrieval.sparse import Words, words
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix  # type: ignore[import-untyped, unused-ignore]
+
+SEEDS = 5  # passages of the first stage that lead on
+WEIGHT = 1.0  # of the best lead to a passage, against its own score
+DEPTH = 100  # places of the first stage that count; beyond them only passages that a seed leads to are ranked
 
 Floats = NDArray[np.float64]
 
@@ -48,36 +51,13 @@ class KeySpaceRetriever:
         return ranked(self._space.table.passages, self._space.scores(seeds), k, above=0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class SecondHopSettings:
-    """How far and how strongly titles lead on.
-
-    Parameters
-    ----------
-    seeds
-        How many of the first stage's passages lead on.
-    weight
-        Of the best lead to a passage, against its own score.
-    depth
-        Places of the first stage that count; beyond them only passages that a seed leads to are ranked.
-    """
-
-    seeds: int = 5
-    weight: float = 1.0
-    depth: int = 100
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.seeds <= self.depth or not 0.0 <= self.weight < np.inf:
-            raise SettingError("second-hop settings are out of range", where="retrieval")
-
-
 class SecondHopRetriever:
     """Adds to a first stage's scores what its best passages lead to by naming it.
 
     A two-hop question describes one passage and means another, whose title often stands in the first but not in the
     question. A seed leads to a passage by the share of the title's words, counted by their rarity among the passages
     (the inverse frequency of BM25), that the seed tells and the question does not. With the first stage's scores scaled
-    to [0, 1] over its places, a passage scores ``own + weight * max over the other seeds of (seed's own * share)``.
+    to [0, 1] over its places, a passage scores ``own + WEIGHT * max over the other seeds of (seed's own * share)``.
 
     Parameters
     ----------
@@ -85,23 +65,14 @@ class SecondHopRetriever:
         The first stage.
     passages
         All that it may rank. One without a title is never led to.
-    settings
-        Seeds, weight and depth.
     split
         How texts fall into words.
     """
 
-    def __init__(
-        self,
-        first: Retriever,
-        passages: Sequence[Passage],
-        settings: SecondHopSettings | None = None,
-        split: Words = words,
-    ) -> None:
+    def __init__(self, first: Retriever, passages: Sequence[Passage], split: Words = words) -> None:
         from sklearn.feature_extraction.text import CountVectorizer  # type: ignore[import-untyped, unused-ignore]
 
-        self._settings = settings or SecondHopSettings()
-        self.id = f"second-hop({first.id}, {self._settings})"
+        self.id = f"second-hop({first.id})"
         self._first = first
         self._ids = [passage.id for passage in passages]
         self._place = {name: row for row, name in enumerate(self._ids)}
@@ -118,7 +89,7 @@ class SecondHopRetriever:
     def rank(self, question: str, k: int) -> Ranking:
         """Give at most k passages, best first; equal scores in the order of their ids.
 
-        Ranked is what the first stage ranks among its first `depth` places or a seed leads to: there may be fewer
+        Ranked is what the first stage ranks among its first `DEPTH` places or a seed leads to: there may be fewer
         than k.
 
         Raises
@@ -126,7 +97,7 @@ class SecondHopRetriever:
         StoreMismatchError
             The first stage ranks a passage that is not among the passages.
         """
-        found = self._first.rank(question, self._settings.depth)
+        found = self._first.rank(question, DEPTH)
         if not found:
             return ()
         if any(one.passage_id not in self._place for one in found):
@@ -134,10 +105,10 @@ class SecondHopRetriever:
         rows = [self._place[one.passage_id] for one in found]
         own = np.zeros(len(self._ids))
         own[rows] = scaled(np.array([one.score for one in found]))
-        leads = self._leads(question, rows[: self._settings.seeds], own)
+        leads = self._leads(question, rows[:SEEDS], own)
         reached = leads > 0.0
         reached[rows] = True
-        return ranked(self._ids, np.where(reached, own + self._settings.weight * leads, -np.inf), k)
+        return ranked(self._ids, np.where(reached, own + WEIGHT * leads, -np.inf), k)
 
     def _leads(self, question: str, seeds: list[int], own: Floats) -> Floats:
         """The best lead from another seed to each passage, shape (n,)."""

@@ -147,25 +147,8 @@ class FactTable:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class WalkSettings:
-    """Where walks restart; the defaults are HippoRAG 2's, but for the seeds that it leaves out.
-
-    Parameters
-    ----------
-    facts
-        Nearest facts whose ends are seeds, all of them: up to ten of five facts, where HippoRAG 2 keeps the five ends
-        with the highest weights.
-    passage_share
-        Weight of a passage's own cosine (scaled to [0, 1] over the corpus) beside the facts'.
-    """
-
-    facts: int = 5
-    passage_share: float = 0.05
-
-    def __post_init__(self) -> None:
-        if self.facts < 0 or self.passage_share < 0.0:
-            raise SettingError("walk settings are out of range", where="retrieval")
+FACTS = 5  # nearest, whose ends are seeds, all of them; HippoRAG 2 keeps the five ends with the highest weights
+PASSAGE_SHARE = 0.05  # HippoRAG 2's weight of a passage's own cosine, scaled to [0, 1], beside that of facts
 
 
 class PassageWalkRetriever:
@@ -181,8 +164,6 @@ class PassageWalkRetriever:
         Scores the graph's passages, in the graph's order.
     questions
         Encodes questions by the encoder that made `vectors`.
-    settings
-        Where walks restart.
 
     Raises
     ------
@@ -197,32 +178,29 @@ class PassageWalkRetriever:
         vectors: NDArray[np.float32],
         dense: DenseRetriever,
         questions: QuestionVectors,
-        settings: WalkSettings | None = None,
     ) -> None:
         if len(vectors) != len(facts.texts) or dense.ids != graph.table.passages:
             raise StoreMismatchError("facts, vectors and passages do not belong together", where="passage walk")
-        chosen = settings or WalkSettings()
-        self.id = f"passage-walk({questions.encoder.id}, {graph.settings}, {chosen})"
+        self.id = f"passage-walk({questions.encoder.id})"
         self._graph = graph
         self._facts = facts
         self._vectors = vectors
         self._dense = dense
         self._questions = questions
-        self._settings = chosen
         self._holders = np.maximum(np.asarray(graph.members.sum(axis=0), dtype=np.float64).reshape(-1), 1.0)
 
     def rank(self, question: str, k: int) -> Ranking:
         """Give at most k passages, best first; equal scores in the order of their ids."""
-        own = self._settings.passage_share * scaled(self._dense.scores(question).astype(np.float64))
+        own = PASSAGE_SHARE * scaled(self._dense.scores(question).astype(np.float64))
         return ranked(self._graph.table.passages, self._graph.scores(self._seeds(question), own), k, above=0.0)
 
     def _seeds(self, question: str) -> Floats:
         """Weigh the ends of the nearest facts: their mean score, shared among the passages that hold the vertex."""
         total, count = np.zeros_like(self._holders), np.zeros_like(self._holders)
-        if not len(self._vectors) or not self._settings.facts:
+        if not len(self._vectors):
             return total
         scores = scaled((self._vectors @ self._questions.whole(question)).astype(np.float64))
-        near = np.argsort(-scores, kind="stable")[: self._settings.facts]
+        near = np.argsort(-scores, kind="stable")[:FACTS]
         for ends in (self._facts.heads[near], self._facts.tails[near]):
             np.add.at(total, ends, scores[near])
             np.add.at(count, ends, 1.0)

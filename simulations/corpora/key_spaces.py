@@ -9,7 +9,7 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.hypergraph import ConfidenceWeighting, KeyEdges, TupleTable
 from fedrag_flwr.hypergraph.answer_paths import FEWEST_VERTICES
 from fedrag_flwr.hypergraph.tuples import incidence
-from simulations.baselines.page_rank import PageRank, PageRankSettings
+from simulations.baselines.page_rank import PageRank
 
 Floats = NDArray[np.float64]
 
@@ -28,16 +28,9 @@ class PairwiseKeys:
         The tuples.
     weighting
         Weighs edges by their tuples' confidences; None: all alike.
-    settings
-        PageRank's.
     """
 
-    def __init__(
-        self,
-        table: TupleTable,
-        weighting: ConfidenceWeighting | None = None,
-        settings: PageRankSettings | None = None,
-    ) -> None:
+    def __init__(self, table: TupleTable, weighting: ConfidenceWeighting | None = None) -> None:
         self.table = table
         self.id = "pairwise-pagerank" if weighting is None else f"weighted-pairwise-pagerank({weighting})"
         weights = table.confidence
@@ -46,7 +39,7 @@ class PairwiseKeys:
         ends = np.concatenate([table.heads, table.tails])
         others = np.concatenate([table.tails, table.heads])
         count = len(table.vertices)
-        self._pagerank = PageRank(incidence(ends, others, np.tile(weights, 2), (count, count)), settings)
+        self._pagerank = PageRank(incidence(ends, others, np.tile(weights, 2), (count, count)))
         self._endpoints = table.endpoints()
 
     def scores(self, seeds: Floats) -> Floats:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.errors import SettingError, StoreMismatchError
+from fedrag_flwr.errors import StoreMismatchError
 from fedrag_flwr.records import Passage
 from fedrag_flwr.retrieval import (
     Bm25Retriever,
@@ -18,8 +18,8 @@ from fedrag_flwr.retrieval import (
     Ranking,
     Scaling,
     SecondHopRetriever,
-    SecondHopSettings,
     searchable_text,
+    structured,
     words,
 )
 
@@ -39,8 +39,8 @@ def corpus_of(pages: list[tuple[str, str]]) -> list[Passage]:
     return [Passage(f"p{number}", f"p{number}", title, text, ()) for number, (title, text) in enumerate(pages)]
 
 
-def second_hop(passages: list[Passage], chosen: SecondHopSettings | None = None) -> SecondHopRetriever:
-    return SecondHopRetriever(Bm25Retriever(passages), passages, chosen)
+def second_hop(passages: list[Passage]) -> SecondHopRetriever:
+    return SecondHopRetriever(Bm25Retriever(passages), passages)
 
 
 def scores(ranking: Ranking) -> dict[str, float]:
@@ -60,10 +60,13 @@ def test_a_passage_that_another_names_moves_up(lighthouse: list[Passage]) -> Non
     assert led["varga"] == pytest.approx(led["point"], abs=0.1)  # the whole title is new, and told by that seed
 
 
-def test_a_title_that_the_question_tells_leads_nowhere(lighthouse: list[Passage]) -> None:
+def test_a_title_that_the_question_tells_leads_nowhere(
+    lighthouse: list[Passage], monkeypatch: pytest.MonkeyPatch
+) -> None:
     named = f"{QUESTION} Ilse Varga"
-    own = second_hop(lighthouse, SecondHopSettings(weight=0.0)).rank(named, 4)
     led = second_hop(lighthouse).rank(named, 4)
+    monkeypatch.setattr(structured, "WEIGHT", 0.0)
+    own = second_hop(lighthouse).rank(named, 4)
     assert scores(led)["varga"] == scores(own)["varga"]
 
 
@@ -78,7 +81,10 @@ def test_the_order_of_the_passages_changes_no_score(pages: list[tuple[str, str]]
 @given(PAGES, TEXTS, st.integers(1, 4), st.floats(0.0, 3.0))
 def test_scores_are_by_the_definition(pages: list[tuple[str, str]], question: str, seeds: int, weight: float) -> None:
     passages = corpus_of(pages)
-    found = second_hop(passages, SecondHopSettings(seeds, weight, depth=4)).rank(question, 9)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"SEEDS": seeds, "WEIGHT": weight, "DEPTH": 4}.items():
+            patch.setattr(structured, name, value)
+        found = second_hop(passages).rank(question, 9)
     first = Bm25Retriever(passages).rank(question, 4)
     told = {passage.id: set(words(searchable_text(passage))) for passage in passages}
     low, high = min((one.score for one in first), default=0.0), max((one.score for one in first), default=0.0)
@@ -124,6 +130,3 @@ def test_a_controller_takes_it_as_a_source(lighthouse: list[Passage]) -> None:
 def test_what_does_not_fit_is_refused(lighthouse: list[Passage]) -> None:
     with pytest.raises(StoreMismatchError):
         SecondHopRetriever(Bm25Retriever(lighthouse), lighthouse[1:]).rank(QUESTION, 3)
-    for seeds, weight, depth in ((0, 1.0, 5), (6, 1.0, 5), (1, -0.1, 5), (1, math.inf, 5)):
-        with pytest.raises(SettingError):
-            SecondHopSettings(seeds, weight, depth)

@@ -1,5 +1,6 @@
 """Walks over vertices and passages, and coverage, on a two-hop question with the real encoder."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -12,13 +13,13 @@ from fedrag_flwr.hypergraph import TupleTable
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.records import EvidenceTuple, Passage
 from fedrag_flwr.retrieval import DenseRetriever, QuestionVectors, RankedPassage, Ranking, TokenTable
+from simulations.baselines import passage_walk
 from simulations.baselines.page_rank import PassageGraph
 from simulations.baselines.passage_walk import (
     CoverageRetriever,
     CoverageSettings,
     FactTable,
     PassageWalkRetriever,
-    WalkSettings,
     _choose,
     normalised,
 )
@@ -53,18 +54,18 @@ def dense(corpus: list[Passage], questions: QuestionVectors) -> DenseRetriever:
 
 @pytest.fixture(scope="module")
 def walk(corpus: list[Passage], dense: DenseRetriever, questions: QuestionVectors) -> PassageWalkRetriever:
-    return make_walk(corpus, dense, questions, WalkSettings(facts=1))
+    return make_walk(corpus, dense, questions)
 
 
 def make_walk(
-    corpus: list[Passage], dense: DenseRetriever, questions: QuestionVectors, chosen: WalkSettings
+    corpus: list[Passage], dense: DenseRetriever, questions: QuestionVectors, told: Sequence[EvidenceTuple] = TUPLES
 ) -> PassageWalkRetriever:
-    tuples = normalised(TUPLES)
+    tuples = normalised(told)
     table = TupleTable.of(tuples, [passage.id for passage in corpus])
     facts = FactTable.of(tuples, table)
     encoder = load_encoder()
     graph = PassageGraph(table, encoder.encode(table.vertices))
-    return PassageWalkRetriever(graph, facts, encoder.encode(facts.texts), dense, questions, chosen)
+    return PassageWalkRetriever(graph, facts, encoder.encode(facts.texts), dense, questions)
 
 
 def names(ranking: Ranking) -> list[str]:
@@ -77,16 +78,18 @@ def test_normal_tuples_have_plain_names_and_two_ends() -> None:
 
 
 def test_a_walk_reaches_what_is_joined_to_the_nearest_fact_and_nothing_else(
-    corpus: list[Passage], dense: DenseRetriever, questions: QuestionVectors
+    walk: PassageWalkRetriever, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = names(make_walk(corpus, dense, questions, WalkSettings(facts=1, passage_share=0.0)).rank(QUESTION, 5))
+    monkeypatch.setattr(passage_walk, "FACTS", 1)
+    monkeypatch.setattr(passage_walk, "PASSAGE_SHARE", 0.0)
+    found = names(walk.rank(QUESTION, 5))
     assert found[0] == "harbour"
     assert {"tolk", "quay"} <= set(found)
     assert "bread" not in found
 
 
 def test_without_facts_nearness_leads(corpus: list[Passage], dense: DenseRetriever, questions: QuestionVectors) -> None:
-    plain = make_walk(corpus, dense, questions, WalkSettings(facts=0, passage_share=1.0))
+    plain = make_walk(corpus, dense, questions, ())
     assert names(plain.rank(QUESTION, 1)) == names(dense.rank(QUESTION, 1))
 
 
@@ -151,8 +154,6 @@ def test_what_does_not_fit_is_refused(
         CoverageRetriever(Fixed({"harbour": 0.0}), tokens, questions).rank(QUESTION, 2)
     assert CoverageRetriever(Fixed({}), tokens, questions).rank(QUESTION, 2) == ()
     with pytest.raises(StoreMismatchError):
-        make_walk(list(reversed(corpus)), dense, questions, WalkSettings())
-    with pytest.raises(SettingError):
-        WalkSettings(facts=-1)
+        make_walk(list(reversed(corpus)), dense, questions)
     with pytest.raises(SettingError):
         CoverageSettings(candidates=0)

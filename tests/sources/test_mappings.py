@@ -20,7 +20,7 @@ from fedrag_flwr.sources.graph.store import GraphSchema, RelationKind, quoted
 from fedrag_flwr.sources.mapping import expand_url, filled, parse_mapping, without_password
 from fedrag_flwr.sources.open_source import proposed_mapping, read_mapping_file, source_name, url_of
 from fedrag_flwr.sources.source_search import SearchTools, word_shares
-from fedrag_flwr.sources.sql.fusion import FusionWeights, fused, shares
+from fedrag_flwr.sources.sql.fusion import fused, shares
 from fedrag_flwr.sources.sql.mapping import RecordMapping, SqlMapping, sql_toml
 from fedrag_flwr.sources.sql.records import SqlRecord
 from fedrag_flwr.sources.sql.side_index import words_of
@@ -428,10 +428,10 @@ tables = st.lists(st.lists(st.floats(0, 1), min_size=3, max_size=3), min_size=1,
 @given(tables)
 def test_equation_3_is_monotone_and_bounded(rows: list[list[float]]) -> None:
     scores, nothing = np.array(rows), np.zeros((len(rows), 3))
-    whole = fused(scores, scores, scores, scores, FusionWeights())
+    whole = fused(scores, scores, scores, scores)
     assert ((whole >= 0) & (whole <= 1 + 1e-9)).all()
     parts = [[scores if place == alone else nothing for place in range(4)] for alone in range(4)]
-    assert np.allclose(sum(fused(a, b, c, d, FusionWeights()) for a, b, c, d in parts), whole)
+    assert np.allclose(sum(fused(*part) for part in parts), whole)
 
 
 @given(st.lists(st.dictionaries(st.sampled_from("xyz"), st.floats(1e-6, 1e6)), min_size=1, max_size=4))

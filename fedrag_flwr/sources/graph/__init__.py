@@ -2,6 +2,6 @@
 
 from fedrag_flwr.sources.graph.mapping import GraphMapping, LabelMapping, graph_toml
 from fedrag_flwr.sources.graph.proposal import propose_mapping
-from fedrag_flwr.sources.graph.source import GraphSearchSettings, GraphSource
+from fedrag_flwr.sources.graph.source import GraphSource
 
-__all__ = ["GraphMapping", "GraphSearchSettings", "GraphSource", "LabelMapping", "graph_toml", "propose_mapping"]
+__all__ = ["GraphMapping", "GraphSource", "LabelMapping", "graph_toml", "propose_mapping"]

@@ -27,37 +27,15 @@ from fedrag_flwr.sources.keeping import Kept
 from fedrag_flwr.sources.source_search import Entity, SearchTools, bounded, entities_of, word_shares
 from fedrag_flwr.text.words import normalise_anchor
 
-
-@dataclass(frozen=True, slots=True)
-class GraphSearchSettings:
-    """How a graph is searched.
-
-    Parameters
-    ----------
-    question_share
-        Weight of the question's words that a statement holds, rare ones counting more, against its entities: it tells
-        apart what hangs on one name. 0 is the paper's.
-    alpha
-        Weight of both together against the reranker's score of the statement, in [0, 1] (eq. 2).
-    threshold
-        Least cosine of an entity and a name that match by meaning (tau).
-    near
-        Names that an entity matches by meaning at most (K).
-    fetched
-        Statements that one query brings at most.
-    reranked
-        Statements that are reranked.
-    statements
-        Statements of one subject that a hit tells, best first; 1 is the paper's deduplication.
-    """
-
-    question_share: float = 0.5
-    alpha: float = 0.2
-    threshold: float = 0.7
-    near: int = 3
-    fetched: int = 2_000
-    reranked: int = 24
-    statements: int = 3
+# of the words of a question that a statement holds, rare ones counting more, against its entities: it tells apart what
+# hangs on one name; 0 is the paper's
+QUESTION_SHARE = 0.5
+ALPHA = 0.2  # of both together against the reranker's score of the statement (eq. 2)
+THRESHOLD = 0.7  # least cosine of an entity and a name that match by meaning (tau)
+NEAR = 3  # names that an entity matches by meaning at most (K)
+FETCHED = 2_000  # statements that one query brings at most
+RERANKED = 24  # statements that are reranked
+STATEMENTS = 3  # of one subject that a hit tells, best first; 1 is the paper's deduplication
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +56,6 @@ class GraphSource:
         Which labels take part, and where the graph is.
     tools
         The models.
-    settings
-        Weights and depths.
 
     Raises
     ------
@@ -87,9 +63,8 @@ class GraphSource:
         The graph cannot be reached, or the mapping does not fit it.
     """
 
-    def __init__(self, mapping: GraphMapping, tools: SearchTools, settings: GraphSearchSettings | None = None) -> None:
+    def __init__(self, mapping: GraphMapping, tools: SearchTools) -> None:
         self.mapping = mapping
-        self.settings = settings or GraphSearchSettings()
         self._tools = tools
         self._store = open_graph(mapping.url, mapping.database)
         schema = self._store.schema()
@@ -132,7 +107,7 @@ class GraphSource:
             The graph fails or takes longer than its limit.
         """
         found = self.candidates(question)
-        scores = self.settings.alpha * found.matched + (1.0 - self.settings.alpha) * found.semantic
+        scores = ALPHA * found.matched + (1.0 - ALPHA) * found.semantic
         order = sorted(range(len(scores)), key=lambda place: (-scores[place], found.statements[place].text))
         by_subject: defaultdict[Vertex, list[int]] = defaultdict(list)
         for place in order:
@@ -148,19 +123,18 @@ class GraphSource:
         linked = index.named_in(asked)
         said = [one for one in entities_of(asked, self._tools.pipeline) if not _within(one, linked)]
         entities = [*linked, *said]
-        matches = index.match(entities, self.settings.threshold, self.settings.near)
+        matches = index.match(entities, THRESHOLD, NEAR)
         if not any(matches):  # rather a distant name than nothing: "a broken wrist" is "Fracture of wrist (disorder)"
-            matches = index.match(entities, self.settings.threshold / 2, self.settings.near)
+            matches = index.match(entities, THRESHOLD / 2, NEAR)
         statements = self._statements({vertex for found in matches for vertex in found}, index)
-        share = self.settings.question_share
         held = word_shares(asked, [one.text for one in statements])
-        matched = share * held + (1.0 - share) * _entity_scores(entities, matches, statements)
-        best = np.argsort(-matched, kind="stable")[: self.settings.reranked]
+        matched = QUESTION_SHARE * held + (1.0 - QUESTION_SHARE) * _entity_scores(entities, matches, statements)
+        best = np.argsort(-matched, kind="stable")[:RERANKED]
         kept = tuple(statements[place] for place in best)
         return GraphCandidates(kept, matched[best], self._tools.relevance(asked, [one.text for one in kept]))
 
     def _hit(self, name: str, score: float, found: GraphCandidates, places: Sequence[int]) -> SourceHit:
-        chosen = [found.statements[place] for place in places[: self.settings.statements]]
+        chosen = [found.statements[place] for place in places[:STATEMENTS]]
         text = "\n".join(dict.fromkeys(one.text for one in chosen))
         return SourceHit(name, chosen[0].title, text, score, "; ".join(dict.fromkeys(one.provenance for one in chosen)))
 
@@ -180,7 +154,7 @@ class GraphSource:
                 ends = {"entity": path[0].start, "subject": path[-1].end}
                 for end in ("entity", "subject"):
                     if keys := by_label.get(ends[end]):
-                        query = path_query(path, self.mapping, end, self.settings.fetched)
+                        query = path_query(path, self.mapping, end, FETCHED)
                         for statement in statements_of(path, session.rows(query, {"keys": keys}), self.mapping):
                             if statement.subject not in index.vertices:
                                 continue

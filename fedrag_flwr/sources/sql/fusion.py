@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.sources.sql.side_index import Scored
 
-
-@dataclass(frozen=True, slots=True)
-class FusionWeights:
-    """The weights of eq. 3 (lambda 1 to 4; the paper tunes them by hand and does not name them)."""
-
-    exact: float = 0.6
-    boolean: float = 0.1
-    natural: float = 0.1
-    phrase: float = 0.2
+# the weights of eq. 3 (lambda 1 to 4; the paper tunes them by hand and does not name them)
+EXACT, BOOLEAN, NATURAL, PHRASE = 0.6, 0.1, 0.1, 0.2
 
 
 def fused(
@@ -26,10 +18,9 @@ def fused(
     boolean: NDArray[np.float64],
     natural: NDArray[np.float64],
     phrase: NDArray[np.float64],
-    weights: FusionWeights,
 ) -> NDArray[np.float64]:
     """Fuse the four scores of n records for each of e entities, all of shape (e, n) and in [0, 1] (eq. 3)."""
-    return weights.exact * exact + weights.boolean * boolean + weights.natural * natural + weights.phrase * phrase
+    return EXACT * exact + BOOLEAN * boolean + NATURAL * natural + PHRASE * phrase
 
 
 def shares(found: Sequence[Scored], ids: Sequence[str]) -> NDArray[np.float64]:

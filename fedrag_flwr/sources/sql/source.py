@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,37 +14,18 @@ from fedrag_flwr.sources.keeping import Kept
 from fedrag_flwr.sources.source_search import Entity, SearchTools, TextVectors, bounded, entities_of, unit_interval
 from fedrag_flwr.sources.sql.contents import TableContents, read_tables
 from fedrag_flwr.sources.sql.database import Database
-from fedrag_flwr.sources.sql.fusion import FusionWeights, fused, shares
+from fedrag_flwr.sources.sql.fusion import fused, shares
 from fedrag_flwr.sources.sql.mapping import SqlMapping
 from fedrag_flwr.sources.sql.records import RecordReader, SqlRecord
 from fedrag_flwr.sources.sql.side_index import SideIndex, words_of
 from fedrag_flwr.text.words import normalise_anchor
 
-
-@dataclass(frozen=True, slots=True)
-class SqlSearchSettings:
-    """How a database is searched.
-
-    Parameters
-    ----------
-    weights
-        Of eq. 3.
-    question_share
-        Weight of the whole question's natural-language score against eq. 3's, averaged over entities: a tagger misses
-        some of them, and one name may have hundreds of records. 0 is the paper's.
-    matched_share
-        Weight of both together against the reranker's score; 0 is the paper's eq. 4.
-    depth
-        Records that each entity, and the whole question, bring at most (N).
-    reranked
-        Records that are reranked.
-    """
-
-    weights: FusionWeights = field(default_factory=FusionWeights)
-    question_share: float = 0.5
-    matched_share: float = 0.7
-    depth: int = 20
-    reranked: int = 12
+# of the whole question's natural-language score against eq. 3's, averaged over entities: a tagger misses some of them,
+# and one name may have hundreds of records; 0 is the paper's
+QUESTION_SHARE = 0.5
+MATCHED_SHARE = 0.7  # of both together against the reranker's score; 0 is the paper's eq. 4
+DEPTH = 20  # records that each entity, and the whole question, bring at most (N)
+RERANKED = 12  # records that are reranked
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +46,6 @@ class SqlSource:
         What makes a record, and where.
     tools
         The models.
-    settings
-        Weights and depths.
 
     Raises
     ------
@@ -74,9 +53,8 @@ class SqlSource:
         The database cannot be reached, or the mapping does not fit it.
     """
 
-    def __init__(self, mapping: SqlMapping, tools: SearchTools, settings: SqlSearchSettings | None = None) -> None:
+    def __init__(self, mapping: SqlMapping, tools: SearchTools) -> None:
         self.mapping = mapping
-        self.settings = settings or SqlSearchSettings()
         self._tools = tools
         self._vectors = TextVectors(tools.encoder)
         self._database = Database(mapping.url)
@@ -118,8 +96,7 @@ class SqlSource:
             The database fails or takes longer than its limit.
         """
         found = self.candidates(question)
-        share = self.settings.matched_share
-        scores = share * found.matched + (1.0 - share) * found.semantic
+        scores = MATCHED_SHARE * found.matched + (1.0 - MATCHED_SHARE) * found.semantic
         by_id = {record.document_id: record for record in found.records}
         return tuple(
             SourceHit(one.passage_id, record.title, record.text, one.score, record.provenance)
@@ -131,11 +108,11 @@ class SqlSource:
         """Merge the pools of a question's entities, and score them by eq. 3 and by the reranker."""
         asked = bounded(question)
         entities = entities_of(asked, self._tools.pipeline)
-        index, depth = self._index(), self.settings.depth
+        index = self._index()
         queries = [words_of(entity.text) for entity in entities]
-        boolean = [index.find(words, "boolean", depth) for words in queries]
-        natural = [index.find(words, "natural", depth) for words in queries]
-        whole = index.find(words_of(asked), "natural", depth)
+        boolean = [index.find(words, "boolean", DEPTH) for words in queries]
+        natural = [index.find(words, "natural", DEPTH) for words in queries]
+        whole = index.find(words_of(asked), "natural", DEPTH)
         pool = {one: pair[0] for found in (*boolean, *natural, whole) for one, pair in found.items()}
         if not pool or not entities:
             return SqlCandidates((), np.zeros(0), np.zeros(0))
@@ -145,11 +122,9 @@ class SqlSource:
             shares(boolean, list(pool)),
             shares(natural, list(pool)),
             self._phrases(entities, records),
-            self.settings.weights,
         ).mean(axis=0)
-        share = self.settings.question_share
-        matched = share * shares([whole], list(pool))[0] + (1.0 - share) * named
-        best = np.argsort(-matched, kind="stable")[: self.settings.reranked]
+        matched = QUESTION_SHARE * shares([whole], list(pool))[0] + (1.0 - QUESTION_SHARE) * named
+        best = np.argsort(-matched, kind="stable")[:RERANKED]
         kept = [records[place] for place in best]
         semantic = self._tools.relevance(asked, [_whole(record) for record in kept])
         return SqlCandidates(tuple(kept), matched[best], semantic)
