@@ -30,55 +30,6 @@ RENAMED = {  # what was once a setting, and what does the same now
     "controller.noise": "federation.sum-noise",
     "overlay.learning-noise": "federation.sum-noise",
 }
-FIXED: dict[str, Plain] = {  # what was once a setting, and its value now
-    "models.late-interaction": "the encoder",
-    "hypergraph.threshold": 0.5,
-    "hypergraph.intra-weight": 0.6,
-    "hypergraph.margin": 1.0,
-    "hypergraph.units-per-edge": 4,
-    "hypergraph.candidates": 8,
-    "hypergraph.steps": 300,
-    "hypergraph.learning-rate": 0.05,
-    "memory.top-k": 5,
-    "memory.bridges-per-item": 0,
-    "memory.fusion-near": 0.95,
-    "memory.fusion-quota": 4,
-    "memory.max-items": 1_000_000,
-    "inference.words": 0,
-    "privacy.erasure-keep": 0.5,
-    "federation.poll-seconds": 0.1,
-    "federation.retries": 3,
-    "federation.retry-seconds": 2.0,
-    "federation.most-bytes": 2**32,
-    "federation.most-pages": 256,
-    "controller.local-epochs": 4,
-    "retrieval.passages": 10,
-    "graph.community-least": 6,
-    "graph.most-copied": 0.1,
-    "graph.vectors": "sentences",
-    "graph.retrieval": "graph",
-    "caching.hot": 0,
-    "gate.candidates": 3,
-    "gate.without": "nothing",
-    "routing.overview": 20_000,
-    "routing.most": 20_000,
-    "routing.router-threshold": "as fitted",
-    "routing.router-devices": 5,
-    "routing.router-centroids": 16,
-    "overlay.connectivity": 4,
-    "overlay.max-hops": 6,
-    "overlay.fanout": "4, of sketch walks 8",
-    "overlay.learning-rounds": 5,
-    "overlay.gossip-rounds": 4,
-    "overlay.half-life": 5000.0,
-    "overlay.reputation": True,
-    "overlay.cache-hours": 24.0,
-    "serving.poll-seconds": 10.0,
-    "serving.refresh-seconds": 900.0,
-    "serving.most": 16,
-    "serving.tries": 3,
-    "serving.retry-seconds": 300.0,
-}
 
 
 class _Group(BaseModel):
@@ -426,9 +377,6 @@ def _setting_error(error: ValidationError) -> SettingError:
         elif key in RENAMED:
             problems.append(f"'{key}' is now '{RENAMED[key]}'")
             fix = f"set '{RENAMED[key]}'"
-        elif key in FIXED:
-            problems.append(f"'{key}' is fixed at {json.dumps(FIXED[key])}")
-            fix = "leave it out"
         else:
             problems.append(f"'{key}' is not a setting")
             if near := get_close_matches(key, Settings().flat(), n=1):

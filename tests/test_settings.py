@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fedrag_flwr.device.modes import TOP_K
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.hypergraph import LearningSettings
-from fedrag_flwr.settings import FEDRAG_PARTS, FIXED, RENAMED, Plain, Settings, fedrag_home
+from fedrag_flwr.settings import FEDRAG_PARTS, RENAMED, Plain, Settings, fedrag_home
 from server_app.run import check_run
 
 ROOT = Path(__file__).parents[1]
@@ -147,11 +147,7 @@ def test_the_server_has_the_devices_models_but_for_its_own_generator() -> None:
     [
         ("overlay.edges", "'overlay.edges' is now 'overlay.topology'", "set 'overlay.topology'"),
         ("fedrag.bank", "'fedrag.bank' is now 'fedrag.without'", "set 'fedrag.without'"),
-        ("federation.retries", "'federation.retries' is fixed at 3", "leave it out"),
         ("graph.summaries", "'graph.summaries' is now 'graph.written-by'", "set 'graph.written-by'"),
-        ("graph.vectors", "'graph.vectors' is fixed at \"sentences\"", "leave it out"),
-        ("inference.words", "'inference.words' is fixed at 0", "leave it out"),
-        ("overlay.reputation", "'overlay.reputation' is fixed at true", "leave it out"),
     ],
 )
 def test_what_was_a_setting_is_told_what_became_of_it(key: str, told: str, fix: str) -> None:
@@ -161,7 +157,7 @@ def test_what_was_a_setting_is_told_what_became_of_it(key: str, told: str, fix: 
 
 
 def test_what_is_a_setting_is_not_among_what_was_one() -> None:
-    assert not Settings().flat().keys() & (RENAMED.keys() | FIXED.keys())
+    assert not Settings().flat().keys() & RENAMED.keys()
     assert set(RENAMED.values()) <= Settings().flat().keys()
 
 

@@ -400,7 +400,6 @@ ERRORS: list[tuple[list[str], str, str]] = [
         '"plain"',
     ),
     (["simulate", "--set", "fedrag.bank=false"], "'fedrag.bank' is now 'fedrag.without'", "set 'fedrag.without'"),
-    (["build", ".", "--set", "federation.retries=4"], "'federation.retries' is fixed at 3", "leave it out"),
 ]
 
 
