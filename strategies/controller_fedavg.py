@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import FederationError
 from fedrag_flwr.records import AnswerMode, ControllerRequest, ControllerUpdate, SumTerm
-from fedrag_flwr.retrieval import Moments
+from fedrag_flwr.retrieval.controller_fitting import Moments
 from fedrag_flwr.retrieval.device_controller import features_id
 from fedrag_flwr.retrieval.evidence_sources import FEATURES
 from strategies.base import EVERY_EXCHANGE, FederatedRag

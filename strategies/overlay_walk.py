@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.overlay import Overlay, Visit, Walk, WalkLesson, WalkRules, make_overlay, measured_overlay
 from fedrag_flwr.overlay.topics import LEARNT
-from fedrag_flwr.overlay.topology import TOPOLOGIES
+from fedrag_flwr.overlay.topology import TOPOLOGIES, Overlay, make_overlay, measured_overlay
+from fedrag_flwr.overlay.walks import Visit, Walk, WalkLesson, WalkRules
 from fedrag_flwr.records import (
     AnswerMode,
     Evidence,

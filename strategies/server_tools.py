@@ -11,7 +11,7 @@ from fedrag_flwr.caching.report import RULES
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.memory.fusion.shared import SharedMemory
 from fedrag_flwr.memory.store.summary_store import SummaryStore
-from fedrag_flwr.privacy.ckks import QuestionQuota, SummaryScorer
+from fedrag_flwr.privacy.ckks.scores import QuestionQuota, SummaryScorer
 from fedrag_flwr.privacy.seals import SealingKey
 from fedrag_flwr.settings import Settings, fedrag_home
 from strategies.discovery import NameKeys

@@ -34,7 +34,8 @@ from fedrag_flwr.records import (
     Question,
     ShareRequest,
 )
-from fedrag_flwr.sources.sql import propose_mapping, sql_toml
+from fedrag_flwr.sources.sql.mapping import sql_toml
+from fedrag_flwr.sources.sql.proposal import propose_mapping
 from tests.canary_federation import SILOS, STRATEGIES, Federation, Run, changes_of
 from tests.canary_search import found_in, found_under
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.device.modes import TOP_K
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.hypergraph import LearningSettings
+from fedrag_flwr.hypergraph.base import LearningSettings
 from fedrag_flwr.settings import FEDRAG_PARTS, RENAMED, Plain, Settings, fedrag_home
 from server_app.run import check_run
 

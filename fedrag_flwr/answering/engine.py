@@ -42,8 +42,7 @@ from fedrag_flwr.records import (
     Want,
     because,
 )
-from fedrag_flwr.retrieval import Retriever
-from fedrag_flwr.retrieval.base import shortened
+from fedrag_flwr.retrieval.base import Retriever, shortened
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
 from fedrag_flwr.text.options import without_options
 

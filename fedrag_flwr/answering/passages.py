@@ -11,7 +11,7 @@ from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import missing
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import ChosenPath, Document, EvidenceUnit, Granularity, Vector
-from fedrag_flwr.retrieval import Ranking, searchable_text
+from fedrag_flwr.retrieval.base import Ranking, searchable_text
 from fedrag_flwr.text.base import ParsedPassage, Pipeline
 from fedrag_flwr.text.segment import document_of, passage_of
 

@@ -12,7 +12,9 @@ from dataclasses import asdict, dataclass, field, replace
 import numpy as np
 
 from fedrag_flwr.errors import SourceError
-from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, learn, update
+from fedrag_flwr.hypergraph.base import Learning, LearningSettings, Units
+from fedrag_flwr.hypergraph.learn import learn
+from fedrag_flwr.hypergraph.update import update
 from fedrag_flwr.memory.generate.candidates import Candidate, Candidates, Kept, memory_id, memory_of
 from fedrag_flwr.memory.generate.generation import Generated, MemoryGenerator, Prepared
 from fedrag_flwr.memory.store import MemoryStore

@@ -47,7 +47,7 @@ from fedrag_flwr.records import (
     Vector,
 )
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.text import extractor_of
+from fedrag_flwr.text.model_tuples import extractor_of
 from fedrag_flwr.text.segment import under_title
 
 LEAST = 6  # entities of a community; smaller ones join their closest neighbour

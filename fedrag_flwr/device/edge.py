@@ -378,7 +378,7 @@ class EdgeDevice:
     def rankings(self) -> DeviceSources:
         """The rankings of its passages."""
         from fedrag_flwr.retrieval.evidence_sources import DeviceSources
-        from fedrag_flwr.text import extractor_of
+        from fedrag_flwr.text.model_tuples import extractor_of
 
         models, settings = self.models, self.settings
         extractor = partial(extractor_of, settings.graph.written_by, models.generator, settings.seed)
@@ -387,7 +387,7 @@ class EdgeDevice:
     @cached_property
     def controller(self) -> DeviceController:
         """Its learned reranker."""
-        from fedrag_flwr.retrieval import FittingSettings
+        from fedrag_flwr.retrieval.controller_fitting import FittingSettings
         from fedrag_flwr.retrieval.device_controller import DeviceController
 
         fitting, seed = FittingSettings(), self.settings.seed

@@ -28,7 +28,7 @@ from fedrag_flwr.records import (
     SumParts,
     SumTerm,
 )
-from fedrag_flwr.retrieval import Moments
+from fedrag_flwr.retrieval.controller_fitting import Moments
 from fedrag_flwr.retrieval.evidence_sources import FEATURES
 
 _LOG = logging.getLogger(__name__)

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import BudgetError
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.overlay import Levels, Topics, claim, noisy_sketch, offers
+from fedrag_flwr.overlay.sketches import Levels, claim, noisy_sketch, offers
+from fedrag_flwr.overlay.topics import Topics
 from fedrag_flwr.overlay.walk_records import Json, WalkNotes
 from fedrag_flwr.privacy.export import ExportFilter
 from fedrag_flwr.privacy.ledger import BudgetLedger

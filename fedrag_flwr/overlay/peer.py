@@ -20,12 +20,11 @@ from fedrag_flwr.errors import NotFoundError
 from fedrag_flwr.exchange.sums import GroupSums
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.overlay import Expertise, LearningRules, Topics, topics_of
 from fedrag_flwr.overlay.answer_cache import AnswerCache, made_with, nearest_first
 from fedrag_flwr.overlay.device_sketches import DeviceSketches
-from fedrag_flwr.overlay.expertise import ExpertiseState
+from fedrag_flwr.overlay.expertise import Expertise, ExpertiseState, LearningRules
 from fedrag_flwr.overlay.topic_sums import TopicLearner
-from fedrag_flwr.overlay.topics import HEADINGS, LEARNT, SHIPPED, ModelTopics
+from fedrag_flwr.overlay.topics import HEADINGS, LEARNT, SHIPPED, ModelTopics, Topics, topics_of
 from fedrag_flwr.overlay.walk_records import Json, Judgements, WalkNotes
 from fedrag_flwr.overlay.walks import WalkRules
 from fedrag_flwr.privacy.bundles import MASKED_FOR_ONE

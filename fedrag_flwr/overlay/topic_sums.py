@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import CipherError, SettingError, WireError
 from fedrag_flwr.exchange.sums import GroupSums
-from fedrag_flwr.overlay import Topics
 from fedrag_flwr.overlay.device_sketches import DeviceSketches, document_vectors
 from fedrag_flwr.overlay.sketches import counts_of
+from fedrag_flwr.overlay.topics import Topics
 from fedrag_flwr.privacy.ckks.sums import STEP
 from fedrag_flwr.records import TopicRequest, TopicUpdate
 

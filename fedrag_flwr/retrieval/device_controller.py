@@ -19,18 +19,9 @@ from fedrag_flwr.errors import StoreMismatchError, WireError
 from fedrag_flwr.files import best_effort, replace_file
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.records import ControllerRequest, ControllerUpdate
-from fedrag_flwr.retrieval import (
-    ControlledRetriever,
-    Controller,
-    ControllerFeatures,
-    Examples,
-    FittingSettings,
-    LabelledRankings,
-    Moments,
-    Ranking,
-    Scaling,
-    descend,
-)
+from fedrag_flwr.retrieval.base import Ranking
+from fedrag_flwr.retrieval.controller import ControlledRetriever, Controller, ControllerFeatures, Scaling
+from fedrag_flwr.retrieval.controller_fitting import Examples, FittingSettings, LabelledRankings, Moments, descend
 from fedrag_flwr.retrieval.evidence_sources import FEATURES, DeviceSources, Sources
 from fedrag_flwr.sqlite_errors import own_errors
 from fedrag_flwr.text.segment import document_of

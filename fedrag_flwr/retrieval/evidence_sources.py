@@ -16,26 +16,21 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError
 from fedrag_flwr.files import best_effort
-from fedrag_flwr.hypergraph import PRESETS, HyperedgeKeys, PathExplainer, TupleTable, VertexSeeds, answer_paths
+from fedrag_flwr.hypergraph.answer_paths import PRESETS, HyperedgeKeys, PathExplainer, answer_paths
+from fedrag_flwr.hypergraph.tuples import TupleTable, VertexSeeds
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import TextEncoder
 from fedrag_flwr.records import Document, EvidenceTuple, Passage
-from fedrag_flwr.retrieval import (
-    Bm25Retriever,
-    ControllerFeatures,
-    DenseRetriever,
-    KeySpaceRetriever,
-    LateInteractionRetriever,
-    QuestionVectors,
-    Retriever,
-    SecondHopRetriever,
-    TokenTable,
-    searchable_text,
-)
-from fedrag_flwr.text import Extractor, ParseExtractor, drop_changed, read_unchanged, unchanged, write_tuples
+from fedrag_flwr.retrieval.base import Retriever, searchable_text
+from fedrag_flwr.retrieval.controller import ControllerFeatures
+from fedrag_flwr.retrieval.dense import DenseRetriever, QuestionVectors
+from fedrag_flwr.retrieval.late import LateInteractionRetriever, TokenTable
+from fedrag_flwr.retrieval.sparse import Bm25Retriever
+from fedrag_flwr.retrieval.structured import KeySpaceRetriever, SecondHopRetriever
 from fedrag_flwr.text.base import ParsedPassage, Pipeline
 from fedrag_flwr.text.segment import document_of
-from fedrag_flwr.text.tuple_cache import tuple_files
+from fedrag_flwr.text.tuple_cache import drop_changed, read_unchanged, tuple_files, unchanged, write_tuples
+from fedrag_flwr.text.tuples import Extractor, ParseExtractor
 
 FEATURES = ControllerFeatures(("dense", "BM25", "weighted answer paths", "second hop"))
 SHARPNESS = 3.0  # of seeds among a whole device's vertices

@@ -13,7 +13,7 @@ from fedrag_flwr.settings import RetrievalSettings
 
 if TYPE_CHECKING:
     from fedrag_flwr.device import EdgeDevice
-    from fedrag_flwr.hypergraph import PathExplainer
+    from fedrag_flwr.hypergraph.answer_paths import PathExplainer
     from fedrag_flwr.text.base import ParsedPassage
 
 

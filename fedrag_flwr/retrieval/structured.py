@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreMismatchError
-from fedrag_flwr.hypergraph import KeySpace, VertexSeeds
+from fedrag_flwr.hypergraph.tuples import KeySpace, VertexSeeds
 from fedrag_flwr.records import Passage
 from fedrag_flwr.retrieval.base import Ranking, Retriever, ranked, scaled, searchable_text
 from fedrag_flwr.retrieval.sparse import Words, words

@@ -20,12 +20,14 @@ from fedrag_flwr.models.base import TextEncoder
 from fedrag_flwr.retrieval.base import ranked
 from fedrag_flwr.sources.base import MEANT_EMPTY, Reading, SearchableSource, SourceHit
 from fedrag_flwr.sources.folder import MAPPING_FILES, FolderSource, looked_at, mode_of
-from fedrag_flwr.sources.graph import GraphMapping, GraphSource
-from fedrag_flwr.sources.graph import propose_mapping as propose_graph
+from fedrag_flwr.sources.graph.mapping import GraphMapping
+from fedrag_flwr.sources.graph.proposal import propose_mapping as propose_graph
+from fedrag_flwr.sources.graph.source import GraphSource
 from fedrag_flwr.sources.mapping import expand_url, parse_mapping, table_of, without_password
 from fedrag_flwr.sources.source_search import SearchTools, bounded
-from fedrag_flwr.sources.sql import SqlMapping, SqlSource
-from fedrag_flwr.sources.sql import propose_mapping as propose_sql
+from fedrag_flwr.sources.sql.mapping import SqlMapping
+from fedrag_flwr.sources.sql.proposal import propose_mapping as propose_sql
+from fedrag_flwr.sources.sql.source import SqlSource
 from fedrag_flwr.sources.text_search import TextSearch
 from fedrag_flwr.text.base import Pipeline
 

@@ -15,7 +15,8 @@ from fedrag_flwr.answering.sentences import content_words
 from fedrag_flwr.demo import CORPUS, QUESTIONS
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.evaluation import GoldQuestion, accuracy, normalise_answer, read_gold
+from fedrag_flwr.evaluation.gold import GoldQuestion, read_gold
+from fedrag_flwr.evaluation.metrics import accuracy, normalise_answer
 from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.memory.store.schema import SCHEMA_VERSION
 from fedrag_flwr.records import Document

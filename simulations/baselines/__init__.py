@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.retrieval import ReciprocalRankFusion
+from fedrag_flwr.retrieval.base import ReciprocalRankFusion
 from simulations.baselines.entities import Communities, Hyperedges
 from simulations.baselines.passages import ClosedBook, LongUnits, Ranked, pagerank
 from simulations.baselines.reading import Baseline, Construction, Finder

@@ -10,8 +10,7 @@ import numpy as np
 
 from fedrag_flwr.knowledge_graph.communities import CutSettings, leiden
 from fedrag_flwr.records import EvidenceUnit, Fact, Passage, Sentence
-from fedrag_flwr.retrieval import RankedPassage, Ranking, fuse
-from fedrag_flwr.retrieval.base import within
+from fedrag_flwr.retrieval.base import RankedPassage, Ranking, fuse, within
 from fedrag_flwr.text.segment import subject_of, under_title
 from fedrag_flwr.text.support import NAMES
 from fedrag_flwr.text.words import normalise_anchor

@@ -6,10 +6,9 @@ from collections import defaultdict
 
 import numpy as np
 
-from fedrag_flwr.hypergraph import TupleTable
+from fedrag_flwr.hypergraph.tuples import TupleTable
 from fedrag_flwr.records import EvidenceUnit
-from fedrag_flwr.retrieval import Retriever
-from fedrag_flwr.retrieval.base import within
+from fedrag_flwr.retrieval.base import Retriever, within
 from simulations.baselines.page_rank import PassageGraph
 from simulations.baselines.passage_walk import FactTable, PassageWalkRetriever, normalised
 from simulations.baselines.reading import Construction, Finder, Meter

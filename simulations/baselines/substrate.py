@@ -20,9 +20,11 @@ from fedrag_flwr.files import replace_file
 from fedrag_flwr.models.base import Completion, Encoder, Generator, Grammar, Prompt
 from fedrag_flwr.models.cache import GenerationCache
 from fedrag_flwr.records import Document, EvidenceTuple, EvidenceUnit, Passage, Sentence
-from fedrag_flwr.retrieval import Bm25Retriever, DenseRetriever, QuestionVectors
+from fedrag_flwr.retrieval.dense import DenseRetriever, QuestionVectors
+from fedrag_flwr.retrieval.sparse import Bm25Retriever
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.text import ParseExtractor, Pipeline
+from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.tuples import ParseExtractor
 
 
 class Keep:

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.evaluation.gold import GoldQuestion
-from fedrag_flwr.hypergraph import Units
+from fedrag_flwr.hypergraph.base import Units
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.models import LlamaGenerator, load_encoder
 from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import BuildReport
-from fedrag_flwr.retrieval import QuestionVectors
+from fedrag_flwr.retrieval.dense import QuestionVectors
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from simulations.answers.sets import departments, rows_after
 from simulations.baselines import Keep, Limits, Substrate

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 from pandas import DataFrame
 
-from fedrag_flwr.evaluation import Interval, paired_difference
-from fedrag_flwr.retrieval import Ranking
+from fedrag_flwr.evaluation.bootstrap import Interval, paired_difference
+from fedrag_flwr.retrieval.base import Ranking
 
 Order = tuple[str, ...]
 Floats = NDArray[np.float64]

@@ -19,14 +19,13 @@ import typer
 from pandas import DataFrame, concat
 
 from fedrag_flwr.records import ControllerUpdate
-from fedrag_flwr.retrieval import (
-    Controller,
-    ControllerFeatures,
+from fedrag_flwr.retrieval.base import Ranking
+from fedrag_flwr.retrieval.controller import Controller, ControllerFeatures
+from fedrag_flwr.retrieval.controller_fitting import (
     Examples,
     FittingSettings,
     LabelledRankings,
     Moments,
-    Ranking,
     descend,
     fit_controller,
     out_of_fold,

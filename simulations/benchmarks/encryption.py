@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.exchange.routing import restored, rounded
 from fedrag_flwr.knowledge_graph.routing import choose_owners
-from fedrag_flwr.privacy.ckks import QuestionCipher, Sandbox, SummaryScorer
+from fedrag_flwr.privacy.ckks.sandbox import Sandbox
+from fedrag_flwr.privacy.ckks.scores import QuestionCipher, SummaryScorer
 from fedrag_flwr.records import OwnedRows
 from simulations.bench.frame import Bench
 from simulations.bench.measure import seconds_of

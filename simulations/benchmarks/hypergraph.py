@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 from pandas import DataFrame, Series
 from torch import Tensor
 
-from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, learn
-from fedrag_flwr.hypergraph.base import keep_memberships
+from fedrag_flwr.hypergraph.base import Learning, LearningSettings, Units, keep_memberships
 from fedrag_flwr.hypergraph.descent import descend
-from fedrag_flwr.hypergraph.learn import begin
+from fedrag_flwr.hypergraph.learn import begin, learn
 from fedrag_flwr.hypergraph.objective import Entries, hard_objective
 from fedrag_flwr.hypergraph.rows import project_rows
 from simulations.bench.frame import Bench

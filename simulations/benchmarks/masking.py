@@ -22,11 +22,12 @@ import pandas as pd
 import typer
 from pandas import DataFrame
 
-from fedrag_flwr.evaluation import share_interval
+from fedrag_flwr.evaluation.bootstrap import share_interval
 from fedrag_flwr.loaded_models import load_models
-from fedrag_flwr.privacy import Bundle, TypeMasking
 from fedrag_flwr.privacy.analyser import FURTHER_TYPES, PERSONAL_TYPES, PersonalDataAnalyser, stay_offline
+from fedrag_flwr.privacy.masks import TypeMasking
 from fedrag_flwr.privacy.normalise import clean
+from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.replacement import PLACEHOLDER
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.text.base import Pipeline

@@ -19,7 +19,10 @@ import typer
 from numpy.typing import ArrayLike, NDArray
 from pandas import DataFrame, Index, Series, concat
 
-from fedrag_flwr.overlay import LearningRules, WalkRules, gossip, make_overlay, noisy_sketch
+from fedrag_flwr.overlay.expertise import LearningRules
+from fedrag_flwr.overlay.sketches import gossip, noisy_sketch
+from fedrag_flwr.overlay.topology import make_overlay
+from fedrag_flwr.overlay.walks import WalkRules
 from fedrag_flwr.records import WalkKind
 from simulations.bench.frame import Bench
 from simulations.bench.plan import named

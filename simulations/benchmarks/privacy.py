@@ -29,27 +29,20 @@ from scipy import stats  # type: ignore[import-untyped, unused-ignore]
 
 from fedrag_flwr.demo import CORPUS, PARTITION, PARTITION_STRONG
 from fedrag_flwr.errors import PrivacyError
-from fedrag_flwr.evaluation import accuracy, judge_all, share_interval
+from fedrag_flwr.evaluation.bootstrap import share_interval
+from fedrag_flwr.evaluation.metrics import accuracy, judge_all
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.privacy import (
-    DEFAULT_MASK_TYPES,
-    SENSITIVE_TYPES,
-    EntityPartition,
-    LocalDifferentialPrivacy,
-    RandomisedResponse,
-    SurrogateMemo,
-    load_partition,
-    open_export_filter,
-    probabilities,
-    respond,
-)
 from fedrag_flwr.privacy.bundles import item_bundle
-from fedrag_flwr.privacy.ledger import MEMO
+from fedrag_flwr.privacy.ldp import SENSITIVE_TYPES, LocalDifferentialPrivacy
+from fedrag_flwr.privacy.ledger import MEMO, SurrogateMemo
+from fedrag_flwr.privacy.masks import DEFAULT_MASK_TYPES
 from fedrag_flwr.privacy.normalise import normal_name
-from fedrag_flwr.privacy.randomised_response import keep_probability
+from fedrag_flwr.privacy.policy import open_export_filter
+from fedrag_flwr.privacy.randomised_response import RandomisedResponse, keep_probability, probabilities, respond
+from fedrag_flwr.privacy.vocabulary import EntityPartition, load_partition
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.settings import Plain, PrivacySettings, fedrag_home
-from fedrag_flwr.sources import FolderSource
+from fedrag_flwr.sources.folder import FolderSource
 from simulations.bench.frame import Bench
 from simulations.bench.kept_rows import Row
 from simulations.bench.outcome import answers_of

@@ -17,24 +17,18 @@ import numpy as np
 import typer
 from pandas import DataFrame
 
-from fedrag_flwr.evaluation import GoldQuestion, accuracy, mean_interval
-from fedrag_flwr.hypergraph import DiffusionSettings, HyperedgeKeys, TupleTable
+from fedrag_flwr.evaluation.bootstrap import mean_interval
+from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.evaluation.metrics import accuracy
+from fedrag_flwr.hypergraph.answer_paths import DiffusionSettings, HyperedgeKeys
+from fedrag_flwr.hypergraph.tuples import TupleTable
 from fedrag_flwr.records import EvidenceTuple, Passage
-from fedrag_flwr.retrieval import (
-    Bm25Retriever,
-    ControlledRetriever,
-    ControllerFeatures,
-    DenseRetriever,
-    FittingSettings,
-    LabelledRankings,
-    LateInteractionRetriever,
-    QuestionVectors,
-    ReciprocalRankFusion,
-    Retriever,
-    fit_controller,
-    out_of_fold,
-    searchable_text,
-)
+from fedrag_flwr.retrieval.base import ReciprocalRankFusion, Retriever, searchable_text
+from fedrag_flwr.retrieval.controller import ControlledRetriever, ControllerFeatures
+from fedrag_flwr.retrieval.controller_fitting import FittingSettings, LabelledRankings, fit_controller, out_of_fold
+from fedrag_flwr.retrieval.dense import DenseRetriever, QuestionVectors
+from fedrag_flwr.retrieval.late import LateInteractionRetriever
+from fedrag_flwr.retrieval.sparse import Bm25Retriever
 from simulations.baselines.page_rank import PassageGraph
 from simulations.baselines.passage_walk import FactTable, PassageWalkRetriever, normalised
 from simulations.bench.frame import Bench

@@ -20,18 +20,19 @@ import typer
 from pandas import DataFrame, concat
 
 from fedrag_flwr.demo import CORPUS, QUESTIONS
-from fedrag_flwr.evaluation import GoldQuestion, judge_all, read_gold
+from fedrag_flwr.evaluation.gold import GoldQuestion, read_gold
+from fedrag_flwr.evaluation.metrics import judge_all
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.models.encoder import LateInteractionReranker
 from fedrag_flwr.records import Document, Passage, Question
-from fedrag_flwr.retrieval import Bm25Retriever
+from fedrag_flwr.retrieval.sparse import Bm25Retriever
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
-from fedrag_flwr.sources import make_document
+from fedrag_flwr.sources.base import make_document
 from fedrag_flwr.sources.graph.source import GraphSource
 from fedrag_flwr.sources.source_search import SearchTools
 from fedrag_flwr.sources.sql.source import SqlSource
 from fedrag_flwr.sources.text_search import EQUATION_1, TextSearch, TextSearchSettings
-from fedrag_flwr.text import SpacyPipeline
+from fedrag_flwr.text.pipeline import SpacyPipeline
 from server_app.run import spread
 from simulations.bench.frame import QUICK, Bench
 from simulations.bench.kept_rows import KeptRows

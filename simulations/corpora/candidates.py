@@ -15,35 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from fedrag_flwr.evaluation.metrics import accuracy
-from fedrag_flwr.hypergraph import (
-    PAPER,
-    PRESETS,
-    HyperedgeKeys,
-    KeySpace,
-    TupleTable,
-    VertexSeeds,
-    answer_paths,
-)
+from fedrag_flwr.hypergraph.answer_paths import PAPER, PRESETS, HyperedgeKeys, answer_paths
+from fedrag_flwr.hypergraph.tuples import KeySpace, TupleTable, VertexSeeds
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.models.registry import DEFAULT_ENCODER
 from fedrag_flwr.records import EvidenceTuple, Passage
-from fedrag_flwr.retrieval import (
-    Bm25Retriever,
-    DenseRetriever,
-    KeySpaceRetriever,
-    LateInteractionRetriever,
-    QuestionVectors,
-    RankedPassage,
-    Ranking,
-    Retriever,
-    SecondHopRetriever,
-    TokenTable,
-    searchable_text,
-)
+from fedrag_flwr.retrieval.base import RankedPassage, Ranking, Retriever, searchable_text
+from fedrag_flwr.retrieval.dense import DenseRetriever, QuestionVectors
 from fedrag_flwr.retrieval.evidence_sources import SHARPNESS
+from fedrag_flwr.retrieval.late import LateInteractionRetriever, TokenTable
+from fedrag_flwr.retrieval.sparse import Bm25Retriever
+from fedrag_flwr.retrieval.structured import KeySpaceRetriever, SecondHopRetriever
 from fedrag_flwr.settings import fedrag_home
-from fedrag_flwr.text import ParseExtractor, SpacyPipeline
-from fedrag_flwr.text.pipeline import RULES_VERSION
+from fedrag_flwr.text.pipeline import RULES_VERSION, SpacyPipeline
+from fedrag_flwr.text.tuples import ParseExtractor
 from simulations.bench.kept_rows import KeptRows
 from simulations.corpora.key_spaces import PairwiseKeys, co_occurrences
 from simulations.corpora.retrieval_pool import extracted

@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.hypergraph import ConfidenceWeighting, KeyEdges, TupleTable
-from fedrag_flwr.hypergraph.answer_paths import FEWEST_VERTICES
-from fedrag_flwr.hypergraph.tuples import incidence
+from fedrag_flwr.hypergraph.answer_paths import FEWEST_VERTICES, ConfidenceWeighting, KeyEdges
+from fedrag_flwr.hypergraph.tuples import TupleTable, incidence
 from simulations.baselines.page_rank import PageRank
 
 Floats = NDArray[np.float64]

@@ -16,12 +16,13 @@ from fedrag_flwr.device.builder import Builder, BuildPlan
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy import SENSITIVE_TYPES, EntityPartition, build_partition, load_partition
+from fedrag_flwr.privacy.ldp import SENSITIVE_TYPES
 from fedrag_flwr.privacy.normalise import normal_name
 from fedrag_flwr.privacy.register import Register, read_register
+from fedrag_flwr.privacy.vocabulary import EntityPartition, build_partition, load_partition
 from fedrag_flwr.records import Document, Fact, MemoryItem, silent
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.sources import Reading
+from fedrag_flwr.sources.base import Reading
 from fedrag_flwr.text.base import Pipeline
 from simulations.corpora.multihop import read_multihop
 from simulations.corpora.sentences import DATASETS

@@ -14,9 +14,13 @@ from fedrag_flwr.errors import SourceError, StoreCorruptError, StoreMismatchErro
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.records import Document, EvidenceTuple, Passage
-from fedrag_flwr.retrieval import QuestionVectors, TokenTable, searchable_text
+from fedrag_flwr.retrieval.base import searchable_text
+from fedrag_flwr.retrieval.dense import QuestionVectors
+from fedrag_flwr.retrieval.late import TokenTable
 from fedrag_flwr.settings import fedrag_home
-from fedrag_flwr.text import ParseExtractor, SpacyPipeline, read_unchanged, write_tuples
+from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.tuple_cache import read_unchanged, write_tuples
+from fedrag_flwr.text.tuples import ParseExtractor
 
 _BLOCK = 1_024  # passages whose tuples are kept together
 

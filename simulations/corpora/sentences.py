@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.files import replace_file
-from fedrag_flwr.hypergraph import Units
+from fedrag_flwr.hypergraph.base import Units
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.records import Document
 from fedrag_flwr.settings import fedrag_home

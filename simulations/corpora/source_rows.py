@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pandas import DataFrame
 
-from fedrag_flwr.evaluation import mean_interval, paired_difference
+from fedrag_flwr.evaluation.bootstrap import mean_interval, paired_difference
 from fedrag_flwr.models import TextEncoder
-from fedrag_flwr.retrieval import RankedPassage, fuse
+from fedrag_flwr.retrieval.base import RankedPassage, fuse
 from fedrag_flwr.sources.source_search import TextVectors
 from fedrag_flwr.sources.text_search import word_weight
 from simulations.bench.kept_rows import KeptRows

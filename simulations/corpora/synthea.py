@@ -16,7 +16,7 @@ from itertools import product
 from pathlib import Path
 
 from fedrag_flwr.records import Document
-from fedrag_flwr.sources import Reading
+from fedrag_flwr.sources.base import Reading
 from fedrag_flwr.sources.graph.mapping import GraphMapping, LabelMapping
 from fedrag_flwr.sources.sql.mapping import JoinMapping, RecordMapping, SqlMapping
 from simulations.fixtures.demo_databases import Statement, write_ladybug

@@ -15,8 +15,9 @@ from typing import Self
 
 from fedrag_flwr.cli.flower import Flower
 from fedrag_flwr.device_files import DeviceFiles, Link, public_half, supernode_command
-from fedrag_flwr.evaluation import AnswerRow, SystemResult
 from fedrag_flwr.evaluation.results import ANSWERS, SUMMARY, read_answers, read_summary
+from fedrag_flwr.evaluation.rows import AnswerRow
+from fedrag_flwr.evaluation.scoring import SystemResult
 from fedrag_flwr.settings import Plain
 from simulations.deployment.processes import Processes
 

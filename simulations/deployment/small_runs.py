@@ -6,7 +6,8 @@ import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fedrag_flwr.evaluation import AnswerRow, read_answers
+from fedrag_flwr.evaluation.results import read_answers
+from fedrag_flwr.evaluation.rows import AnswerRow
 from fedrag_flwr.settings import Plain, Settings
 from server_app.run import run_systems
 from simulations.fixtures.demo_home import NAMES

@@ -17,15 +17,10 @@ from pandas import DataFrame
 
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.records import Passage
-from fedrag_flwr.retrieval import (
-    ControllerFeatures,
-    FittingSettings,
-    LabelledRankings,
-    QuestionVectors,
-    fit_controller,
-    out_of_fold,
-    searchable_text,
-)
+from fedrag_flwr.retrieval.base import searchable_text
+from fedrag_flwr.retrieval.controller import ControllerFeatures
+from fedrag_flwr.retrieval.controller_fitting import FittingSettings, LabelledRankings, fit_controller, out_of_fold
+from fedrag_flwr.retrieval.dense import QuestionVectors
 from fedrag_flwr.retrieval.device_controller import SHIPPED_WEIGHTS
 from fedrag_flwr.retrieval.evidence_sources import FEATURES, PathKeys, Sources
 from simulations.bench.frame import Bench

@@ -19,11 +19,11 @@ import pandas as pd
 from fedrag_flwr.demo import CORPUS, PARTITION, PARTITION_STRONG
 from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.models import SentenceEncoder
-from fedrag_flwr.privacy import build_partition
 from fedrag_flwr.privacy.normalise import normal_name
 from fedrag_flwr.privacy.policy import read_names
+from fedrag_flwr.privacy.vocabulary import build_partition
 from fedrag_flwr.settings import fedrag_home
-from fedrag_flwr.sources import FolderSource
+from fedrag_flwr.sources.folder import FolderSource
 from fedrag_flwr.text.base import Pipeline
 from simulations.bench.frame import Bench
 from simulations.corpora.privacy_corpus import facts_of, frequent_names, whole_names

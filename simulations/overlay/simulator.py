@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from pandas import DataFrame
 
 from fedrag_flwr.models import load_encoder
-from fedrag_flwr.overlay import Topics, gossip, make_overlay, noisy_sketch, topics_of
 from fedrag_flwr.overlay.expertise import Expertise, LearningRules
-from fedrag_flwr.overlay.sketches import Levels, claim
-from fedrag_flwr.overlay.topology import Overlay
+from fedrag_flwr.overlay.sketches import Levels, claim, gossip, noisy_sketch
+from fedrag_flwr.overlay.topics import Topics, topics_of
+from fedrag_flwr.overlay.topology import Overlay, make_overlay
 from fedrag_flwr.overlay.walks import Visit, Walk, WalkCount, WalkLesson, WalkRules, run_walk
 from fedrag_flwr.records import WalkKind
 from simulations.corpora.sentences import encoded, json_lines

@@ -15,7 +15,7 @@ from fedrag_flwr.caching.report import Reporter, Writer
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.models.base import Completion, Grammar, Heard, Prompt, Scores
 from fedrag_flwr.records import EvidenceUnit, Question
-from fedrag_flwr.text import SpacyPipeline
+from fedrag_flwr.text.pipeline import SpacyPipeline
 
 ASKED = Question("q1", "When was Tarn Bridge opened?", "home")
 UNITS = (

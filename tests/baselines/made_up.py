@@ -11,7 +11,7 @@ import numpy as np
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.models.base import Completion, Generator, Prompt, Scores
 from fedrag_flwr.records import Answer, Document
-from fedrag_flwr.retrieval import QuestionVectors
+from fedrag_flwr.retrieval.dense import QuestionVectors
 from fedrag_flwr.text.segment import under_title
 from simulations.baselines import BASELINES, Limits, Substrate
 from tests.strategies.federation import DOCUMENTS, anew, small_models

@@ -4,7 +4,7 @@ import networkx  # type: ignore[import-untyped, unused-ignore]
 import numpy as np
 import pytest
 
-from fedrag_flwr.hypergraph import TupleTable
+from fedrag_flwr.hypergraph.tuples import TupleTable
 from fedrag_flwr.records import EvidenceTuple
 from simulations.baselines.page_rank import PassageGraph, synonyms
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedrag_flwr.overlay import Visit, Walk, WalkCount, WalkRules, run_walk
+from fedrag_flwr.overlay.walks import Visit, Walk, WalkCount, WalkRules, run_walk
 from fedrag_flwr.records import WalkKind
 from simulations.corpora.multihop import data_root
 

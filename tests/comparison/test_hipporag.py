@@ -2,7 +2,8 @@
 
 import pytest
 
-from fedrag_flwr.retrieval import DenseRetriever, searchable_text
+from fedrag_flwr.retrieval.base import searchable_text
+from fedrag_flwr.retrieval.dense import DenseRetriever
 from simulations.baselines.passage_walk import CoverageRetriever
 from simulations.bench.tables import recalls
 from simulations.benchmarks.retrieval import rank_all, walk

@@ -4,16 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from fedrag_flwr.hypergraph import (
-    PRESETS,
-    HyperedgeKeys,
-    KeySpace,
-    TupleTable,
-    VertexSeeds,
-    answer_paths,
-)
-from fedrag_flwr.hypergraph.tuples import tokens
-from fedrag_flwr.retrieval import Bm25Retriever, KeySpaceRetriever
+from fedrag_flwr.hypergraph.answer_paths import PRESETS, HyperedgeKeys, answer_paths
+from fedrag_flwr.hypergraph.tuples import KeySpace, TupleTable, VertexSeeds, tokens
+from fedrag_flwr.retrieval.sparse import Bm25Retriever
+from fedrag_flwr.retrieval.structured import KeySpaceRetriever
 from simulations.corpora.key_spaces import REPOSITORY_PAIRS, PairwiseKeys, co_occurrences
 from tests.comparison.hkvm import MODES, Case, Expected, cases, expected
 

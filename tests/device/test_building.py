@@ -17,7 +17,7 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.device.builder import GROUPINGS
 from fedrag_flwr.errors import EmptySourceError, FedragError, SettingError, SourceError, StoreMismatchError
 from fedrag_flwr.home_paths import RESERVED
-from fedrag_flwr.hypergraph import LearningSettings
+from fedrag_flwr.hypergraph.base import LearningSettings
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Generator

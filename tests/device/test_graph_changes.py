@@ -10,7 +10,7 @@ import pytest
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import NotFoundError
 from fedrag_flwr.knowledge_graph.statements import End, Statement
-from fedrag_flwr.memory import Change
+from fedrag_flwr.memory.store.change import Change
 from fedrag_flwr.records import SummaryRequest
 from tests.device.test_graphing import built, device_at, tables, write
 from tests.memory.store.samples import new_document, unit_vector

@@ -7,8 +7,8 @@ import pytest
 
 from fedrag_flwr.device.shared_memory import OpaqueIds, shared_memory_of, take_shared_memory
 from fedrag_flwr.errors import WireError
-from fedrag_flwr.memory import Change
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.change import Change
 from fedrag_flwr.records import Cursor, Delta, MemoryItem
 from tests.memory.store.samples import new_document, open_store, two_documents
 

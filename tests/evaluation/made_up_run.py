@@ -8,7 +8,10 @@ from typing import cast
 
 import numpy as np
 
-from fedrag_flwr.evaluation import GoldQuestion, Manifest, SystemResult, Traffic, collect_manifest, score_system
+from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.evaluation.manifest import Manifest, collect_manifest
+from fedrag_flwr.evaluation.scoring import SystemResult, score_system
+from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.records import Answer, AnswerPath, BuildReport, Cost, because
 
 UPPER_BOUND = "all-knowing"

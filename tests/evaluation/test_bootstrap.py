@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.evaluation import mean_interval, paired_difference, share_interval
+from fedrag_flwr.evaluation.bootstrap import mean_interval, paired_difference, share_interval
 
 SHARES = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.evaluation import accuracy, exact_match, f1, normalise_answer
+from fedrag_flwr.evaluation.metrics import accuracy, exact_match, f1, normalise_answer
 
 WORDS = (
     *("the", "The", "A", "an", "yes", "no", "noanswer", "Titan", "moon", "moon's", "U.S.", "1,000", "–", "é", "co-op"),

@@ -12,17 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import sync_playwright
 
-from fedrag_flwr.evaluation import (
-    AnswerRow,
-    Summary,
-    Traffic,
-    read_answers,
-    read_summary,
-    render_report,
-    score_system,
-    write_results,
-)
 from fedrag_flwr.evaluation.charts import frontier
+from fedrag_flwr.evaluation.report import render_report
+from fedrag_flwr.evaluation.results import read_answers, read_summary, write_results
+from fedrag_flwr.evaluation.rows import AnswerRow
+from fedrag_flwr.evaluation.scoring import score_system
+from fedrag_flwr.evaluation.summary import Summary
+from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.records import AnswerPath, ChosenPath, EvidenceUnit, PathStep, because
 from tests.evaluation.made_up_run import UPPER_BOUND, Run, make_run, with_upper_bound
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import fedrag_flwr
 from fedrag_flwr.errors import FedragError, NotFoundError, SettingError, StoreCorruptError, StoreError, StoreFullError
-from fedrag_flwr.evaluation import collect_manifest, read_answers, read_summary, write_results
-from fedrag_flwr.evaluation.manifest import PACKAGES, fitted_on
+from fedrag_flwr.evaluation.manifest import PACKAGES, collect_manifest, fitted_on
+from fedrag_flwr.evaluation.results import read_answers, read_summary, write_results
 from fedrag_flwr.evaluation.table import devices_table
 from fedrag_flwr.files import replace_file
 from fedrag_flwr.records import AnswerPath, EvidenceUnit

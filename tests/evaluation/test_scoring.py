@@ -9,11 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import NotFoundError, SettingError, StoreError
-from fedrag_flwr.evaluation import GoldQuestion, Manifest, PhaseTraffic, Traffic, judge, score_system
+from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.evaluation.manifest import Manifest
 from fedrag_flwr.evaluation.measures import COST, QUALITY, leaders
+from fedrag_flwr.evaluation.metrics import judge
 from fedrag_flwr.evaluation.report import render_report
 from fedrag_flwr.evaluation.rows import answer_rows
+from fedrag_flwr.evaluation.scoring import score_system
 from fedrag_flwr.evaluation.summary import summarise
+from fedrag_flwr.evaluation.traffic import PhaseTraffic, Traffic
 from fedrag_flwr.records import Answer, AnswerPath, Cost
 from fedrag_flwr.records.isolate import isolated
 from tests.evaluation.made_up_run import SYSTEMS, make_answers, make_gold, make_run

@@ -8,8 +8,9 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from fedrag_flwr.evaluation import Summary, cost_table, kinds_table, quality_table, summarise
 from fedrag_flwr.evaluation.measures import best, megabytes, number, points, seconds, signed_points, size
+from fedrag_flwr.evaluation.summary import Summary, summarise
+from fedrag_flwr.evaluation.table import cost_table, kinds_table, quality_table
 from tests.evaluation.made_up_run import UPPER_BOUND, make_run, with_upper_bound
 
 

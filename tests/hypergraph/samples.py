@@ -6,7 +6,7 @@ from importlib import resources
 
 import numpy as np
 
-from fedrag_flwr.hypergraph import Units
+from fedrag_flwr.hypergraph.base import Units
 from fedrag_flwr.models.encoder import SentenceEncoder
 from fedrag_flwr.records import Granularity
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedrag_flwr.hypergraph import LearningSettings, Units, learn
+from fedrag_flwr.hypergraph.base import LearningSettings, Units
 from fedrag_flwr.hypergraph.descent import PLATEAU_SHARE, PLATEAU_STEPS, descend
-from fedrag_flwr.hypergraph.learn import begin
+from fedrag_flwr.hypergraph.learn import begin, learn
 from tests.hypergraph.samples import cloud, generator, real_sentences
 
 

@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import given, settings
 
-from fedrag_flwr.hypergraph import PRESETS, HyperedgeKeys, PathExplainer, TupleTable, VertexSeeds, answer_paths
+from fedrag_flwr.hypergraph.answer_paths import PRESETS, HyperedgeKeys, PathExplainer, answer_paths
+from fedrag_flwr.hypergraph.tuples import TupleTable, VertexSeeds
 from fedrag_flwr.path_drawing import chain_of, drawn
 from fedrag_flwr.records import ChosenPath, EvidenceTuple, PathStep
 from tests.hypergraph.test_key_spaces import NAMES, PASSAGES, TUPLES

@@ -9,18 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.hypergraph import (
+from fedrag_flwr.hypergraph.answer_paths import (
     PAPER,
     PRESETS,
     ConfidenceWeighting,
     DiffusionSettings,
     HyperedgeKeys,
     PathSettings,
-    TupleTable,
-    VertexSeeds,
     answer_paths,
 )
-from fedrag_flwr.hypergraph.tuples import entities
+from fedrag_flwr.hypergraph.tuples import TupleTable, VertexSeeds, entities
 from fedrag_flwr.records import EvidenceTuple
 from simulations.baselines.page_rank import PageRank
 from simulations.corpora.key_spaces import PairwiseKeys, co_occurrences, pruned

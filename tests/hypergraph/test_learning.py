@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, content_id, learn
-from fedrag_flwr.hypergraph.base import keep_memberships
-from fedrag_flwr.hypergraph.learn import begin
+from fedrag_flwr.hypergraph.base import Learning, LearningSettings, Units, content_id, keep_memberships
+from fedrag_flwr.hypergraph.learn import begin, learn
 from simulations.benchmarks.hypergraph import dense_hard_objective, dense_soft_loss, learn_dense
 from tests.hypergraph.samples import cloud, generator, real_sentences, units
 
@@ -139,7 +138,8 @@ def test_the_id_knows_members_and_granularity_and_no_order() -> None:
 def test_the_same_seed_learns_the_same_within_and_across_processes() -> None:
     code = (
         "from tests.hypergraph.samples import cloud, generator\n"
-        "from fedrag_flwr.hypergraph import LearningSettings, learn\n"
+        "from fedrag_flwr.hypergraph.base import LearningSettings\n"
+        "from fedrag_flwr.hypergraph.learn import learn\n"
         "learnt = learn([cloud(200)], LearningSettings(), generator(7))\n"
         "import sys; sys.stdout.write(' '.join(edge.id for edge in learnt.hyperedges) + repr(learnt.loss))"
     )

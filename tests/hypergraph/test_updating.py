@@ -4,7 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.hypergraph import LearningSettings, Units, learn, update
+from fedrag_flwr.hypergraph.base import LearningSettings, Units
+from fedrag_flwr.hypergraph.learn import learn
+from fedrag_flwr.hypergraph.update import update
 from tests.hypergraph.samples import cloud, generator
 from tests.hypergraph.test_learning import check_whole
 

@@ -10,7 +10,7 @@ from fedrag_flwr.knowledge_graph.resolution import resolve
 from fedrag_flwr.knowledge_graph.statements import End, Statement, statements_of
 from fedrag_flwr.records import EvidenceTuple, Fact, Passage, Sentence
 from fedrag_flwr.sources.base import make_document
-from fedrag_flwr.text import ParseExtractor
+from fedrag_flwr.text.tuples import ParseExtractor
 from tests.strategies.federation import small_models
 
 MERCURY = {

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError, StoreError, StoreMismatchError
-from fedrag_flwr.memory import Matcher
+from fedrag_flwr.memory.matcher import Matcher
 from fedrag_flwr.records import MemoryItem, Vector
 from tests.memory.store.samples import memory, unit_vector
 

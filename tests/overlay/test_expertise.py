@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.overlay import Expertise, LearningRules
-from fedrag_flwr.overlay.expertise import ExpertiseState
+from fedrag_flwr.overlay.expertise import Expertise, ExpertiseState, LearningRules
 from fedrag_flwr.records import Outcome
 
 ALL = {7: 1.0}

@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from fedrag_flwr.overlay import LearningRules, WalkRules, gossip, levels_of, make_overlay
+from fedrag_flwr.overlay.expertise import LearningRules
+from fedrag_flwr.overlay.sketches import gossip, levels_of
+from fedrag_flwr.overlay.topology import make_overlay
+from fedrag_flwr.overlay.walks import WalkRules
 from fedrag_flwr.records import WalkKind
 from simulations.overlay.simulator import Asked, Faults, Simulator
 

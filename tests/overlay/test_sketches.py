@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fedrag_flwr.overlay import claim, gossip, levels_of, make_overlay, noisy_sketch, offers
-from fedrag_flwr.overlay.sketches import FADING, counts_of
+from fedrag_flwr.overlay.sketches import FADING, claim, counts_of, gossip, levels_of, noisy_sketch, offers
+from fedrag_flwr.overlay.topology import make_overlay
 
 ROWS = st.lists(st.lists(st.integers(0, 255), min_size=4, max_size=4), min_size=1, max_size=6)
 

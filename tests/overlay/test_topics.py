@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.overlay import topics_of
-from fedrag_flwr.overlay.topics import HEADINGS, ModelTopics
+from fedrag_flwr.overlay.topics import HEADINGS, ModelTopics, topics_of
 from tests.strategies.federation import small_models
 
 SMALL = ["rivers and lakes", "ships and harbours", "bridges and construction", "museums and painting", "the heart"]

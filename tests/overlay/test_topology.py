@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.overlay import Overlay, make_overlay, measured_overlay
+from fedrag_flwr.overlay.topology import Overlay, make_overlay, measured_overlay
 
 
 def _graph(overlay: Overlay) -> networkx.Graph:

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.overlay import Visit, Walk, WalkCount, WalkRules, make_overlay, run_walk
+from fedrag_flwr.overlay.topology import make_overlay
+from fedrag_flwr.overlay.walks import Visit, Walk, WalkCount, WalkRules, run_walk
 from fedrag_flwr.records import WalkKind
 
 KINDS: tuple[WalkKind, ...] = ("topic", "sketch", "random", "flooding")

@@ -15,11 +15,13 @@ import pytest
 
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.models.base import Completion, Encoder, Prompt, Scores
-from fedrag_flwr.privacy import EntityPartition, ExportFilter, build_partition, open_export_filter
+from fedrag_flwr.privacy.export import ExportFilter
+from fedrag_flwr.privacy.policy import open_export_filter
+from fedrag_flwr.privacy.vocabulary import EntityPartition, build_partition
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.settings import PrivacySettings
-from fedrag_flwr.text import SpacyPipeline
 from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import SpacyPipeline
 
 PUBLIC = {
     "PERSON": "Ada Lovelace, Alan Turing, Marie Curie, Niels Bohr, Lise Meitner, Emmy Noether, Max Planck, "

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import CipherError
 from fedrag_flwr.files import making_in
-from fedrag_flwr.privacy.ckks import GroupCipher, QuestionCipher, QuestionQuota, Sandbox, SummaryScorer, add_ciphertexts
 from fedrag_flwr.privacy.ckks.parameters import (
     DEGREE,
     MODULI,
@@ -32,7 +31,9 @@ from fedrag_flwr.privacy.ckks.parameters import (
     rotations,
     steps,
 )
-from fedrag_flwr.privacy.ckks.sums import STEP
+from fedrag_flwr.privacy.ckks.sandbox import Sandbox
+from fedrag_flwr.privacy.ckks.scores import QuestionCipher, QuestionQuota, SummaryScorer
+from fedrag_flwr.privacy.ckks.sums import STEP, GroupCipher, add_ciphertexts
 from fedrag_flwr.privacy.ckks.worker import Scheme
 from fedrag_flwr.settings import Settings
 from tests.privacy.forged_ciphertexts import FORGERIES, attack, targets

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import ModelError, SettingError
 from fedrag_flwr.models.base import Completion, Encoder, Prompt
-from fedrag_flwr.privacy import Bundle, TypeMasking
 from fedrag_flwr.privacy.erasure import SENTENCE, QueryFocusedErasure
+from fedrag_flwr.privacy.masks import TypeMasking
 from fedrag_flwr.privacy.model_summary import REFUSED, WRITTEN, ModelSummary, brings_nothing
+from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.records import EvidenceUnit
-from fedrag_flwr.text import SpacyPipeline
+from fedrag_flwr.text.pipeline import SpacyPipeline
 from tests.privacy.conftest import ExportMaker, Saying
 
 TITLE = "Tarn Bridge"

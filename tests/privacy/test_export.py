@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import PrivacyError, SettingError
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy import Bundle, EntityPartition, ExportFilter
+from fedrag_flwr.privacy.export import ExportFilter
 from fedrag_flwr.privacy.ledger import BUDGET, BudgetLedger
+from fedrag_flwr.privacy.operators import Bundle
+from fedrag_flwr.privacy.vocabulary import EntityPartition
 from fedrag_flwr.records import Answer, Citation, EvidenceUnit, MemoryItem, because
-from fedrag_flwr.text import SpacyPipeline
+from fedrag_flwr.text.pipeline import SpacyPipeline
 from tests.privacy.conftest import PUBLIC, ExportMaker, ItemMaker, Opaque
 from tests.privacy.network import watched
 

@@ -8,12 +8,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import StoreCorruptError
-from fedrag_flwr.privacy import Bundle, TypeMasking
 from fedrag_flwr.privacy.known_names import KnownNames
+from fedrag_flwr.privacy.masks import TypeMasking
+from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.persons import is_written_as_name
 from fedrag_flwr.privacy.register import Register, read_register
 from fedrag_flwr.records import Document, Fact
-from fedrag_flwr.text import SpacyPipeline
+from fedrag_flwr.text.pipeline import SpacyPipeline
 from tests.privacy.conftest import ExportMaker, ItemMaker, Opaque
 
 TELLS = ("Who keeps the lamp?", "Bolwick Xqwu")  # the answer is known to be a person

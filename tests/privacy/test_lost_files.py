@@ -13,16 +13,9 @@ import pytest
 
 from fedrag_flwr.demo import PARTITION
 from fedrag_flwr.errors import BudgetError, EmptySourceError, ModelMissingError, PrivacyError, StoreFullError
-from fedrag_flwr.privacy import (
-    BudgetLedger,
-    EntityPartition,
-    RandomisedResponse,
-    Surrogate,
-    SurrogateMemo,
-    load_partition,
-)
-from fedrag_flwr.privacy.ledger import BUDGET, MEMO, DurableFile
-from fedrag_flwr.privacy.randomised_response import entity_digest
+from fedrag_flwr.privacy.ledger import BUDGET, MEMO, BudgetLedger, DurableFile, SurrogateMemo
+from fedrag_flwr.privacy.randomised_response import RandomisedResponse, Surrogate, entity_digest
+from fedrag_flwr.privacy.vocabulary import EntityPartition, load_partition
 from fedrag_flwr.sqlite_errors import own_errors
 
 Asked = list[tuple[str, str]]
@@ -129,9 +122,9 @@ def test_epochs_at_once_are_limited(partition: EntityPartition, asked: Asked, re
 _KILLED = """
 import os, sys
 from pathlib import Path
-from fedrag_flwr.privacy import BudgetLedger, RandomisedResponse, SurrogateMemo, load_partition
-from fedrag_flwr.privacy.ledger import BUDGET
-from fedrag_flwr.privacy.ledger import MEMO
+from fedrag_flwr.privacy.ledger import BUDGET, MEMO, BudgetLedger, SurrogateMemo
+from fedrag_flwr.privacy.randomised_response import RandomisedResponse
+from fedrag_flwr.privacy.vocabulary import load_partition
 folder, step, partition = Path(sys.argv[1]), sys.argv[2], load_partition(Path(sys.argv[3]))
 
 def die(*_, **__):

@@ -7,16 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.privacy import Bundle, KnownNames, TypeMasking
 from fedrag_flwr.privacy.analyser import FURTHER_TYPES, PERSONAL_TYPES
 from fedrag_flwr.privacy.classified import find_names
 from fedrag_flwr.privacy.erasure import ERASED_TYPES
 from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES, OPTIONAL_TYPES
-from fedrag_flwr.privacy.masks import DEFAULT_MASK_TYPES, ENTITY_TYPES, entity_masks
+from fedrag_flwr.privacy.known_names import KnownNames
+from fedrag_flwr.privacy.masks import DEFAULT_MASK_TYPES, ENTITY_TYPES, TypeMasking, entity_masks
 from fedrag_flwr.privacy.normalise import clean, normal_name
+from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.persons import Found
 from fedrag_flwr.privacy.replacement import PLACEHOLDER, PLACEHOLDER_TYPES, placeholder, rewrite
-from fedrag_flwr.text import SpacyPipeline
+from fedrag_flwr.text.pipeline import SpacyPipeline
 
 CASES = [
     (("Maria Lopez lives in Oslo.",), ("[PERSON] lives in Oslo.",)),

@@ -9,22 +9,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy import (
-    BudgetLedger,
-    Bundle,
-    LocalDifferentialPrivacy,
-    RandomisedResponse,
-    SurrogateMemo,
-    build_partition,
-)
-from fedrag_flwr.privacy.ldp import _named, _wholes
+from fedrag_flwr.privacy.ldp import LocalDifferentialPrivacy, _named, _wholes
+from fedrag_flwr.privacy.ledger import BudgetLedger, SurrogateMemo
 from fedrag_flwr.privacy.masks import entity_masks
+from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.persons import KNOWN, PERSON, Found
-from fedrag_flwr.privacy.randomised_response import entity_digest
+from fedrag_flwr.privacy.randomised_response import RandomisedResponse, entity_digest
 from fedrag_flwr.privacy.register import Register
 from fedrag_flwr.privacy.replacement import rewrite
+from fedrag_flwr.privacy.vocabulary import build_partition
 from fedrag_flwr.records import Fact
-from fedrag_flwr.text import SpacyPipeline
+from fedrag_flwr.text.pipeline import SpacyPipeline
 
 LOPEZ, KOWALSKA = (Fact(f"Maria {name}", PERSON, "") for name in ("Lopez", "Kowalska"))
 PUBLIC = (LOPEZ.text, KOWALSKA.text, "Otmar Winter", "Lena Varro", "Jonas Keel", "Henrik Vossabelle")

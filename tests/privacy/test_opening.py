@@ -11,13 +11,15 @@ from fedrag_flwr.errors import BudgetError, FedragError, SettingError, StoreCorr
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models import SentenceEncoder
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy import SENSITIVE_TYPES, BudgetLedger, EntityPartition, ExportFilter, build_partition
-from fedrag_flwr.privacy.export import Released
+from fedrag_flwr.privacy.export import ExportFilter, Released
+from fedrag_flwr.privacy.ldp import SENSITIVE_TYPES
+from fedrag_flwr.privacy.ledger import BudgetLedger
 from fedrag_flwr.privacy.policy import open_export_filter, policy_digest, read_names, read_partition
 from fedrag_flwr.privacy.randomised_response import entity_digest
+from fedrag_flwr.privacy.vocabulary import EntityPartition, build_partition
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.settings import PrivacySettings, Settings
-from fedrag_flwr.text import SpacyPipeline
+from fedrag_flwr.text.pipeline import SpacyPipeline
 from tests.privacy.conftest import ItemMaker, Opaque
 
 EPSILON = 0.01  # in a group of five the true name stays in 20.2 % of draws: of twelve names hardly all

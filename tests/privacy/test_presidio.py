@@ -8,11 +8,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.privacy import Bundle, KnownNames, TypeMasking
 from fedrag_flwr.privacy.addresses import find_addresses
 from fedrag_flwr.privacy.analyser import FURTHER_TYPES, PERSONAL_TYPES, PersonalDataAnalyser
+from fedrag_flwr.privacy.known_names import KnownNames
+from fedrag_flwr.privacy.masks import TypeMasking
+from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.records import Fact
-from fedrag_flwr.text import SpacyPipeline
+from fedrag_flwr.text.pipeline import SpacyPipeline
 from tests.privacy.network import watched
 
 MASKED = [

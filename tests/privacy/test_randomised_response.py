@@ -16,23 +16,14 @@ from scipy import stats  # type: ignore[import-untyped, unused-ignore]
 
 from fedrag_flwr.demo import PARTITION, PARTITION_STRONG
 from fedrag_flwr.errors import BudgetError, SettingError, StoreCorruptError, StoreMismatchError
-from fedrag_flwr.privacy import (
-    SENSITIVE_TYPES,
-    BudgetLedger,
-    Bundle,
-    EntityPartition,
-    RandomisedResponse,
-    SurrogateMemo,
-    load_partition,
-    probabilities,
-    respond,
-)
-from fedrag_flwr.privacy.ldp import _stand_ins
+from fedrag_flwr.privacy.ldp import SENSITIVE_TYPES, _stand_ins
+from fedrag_flwr.privacy.ledger import BudgetLedger, SurrogateMemo
+from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.persons import Found, find_entities
-from fedrag_flwr.privacy.randomised_response import Surrogate
+from fedrag_flwr.privacy.randomised_response import RandomisedResponse, Surrogate, probabilities, respond
 from fedrag_flwr.privacy.replacement import rewrite
-from fedrag_flwr.privacy.vocabulary import Group
-from fedrag_flwr.text import SpacyPipeline
+from fedrag_flwr.privacy.vocabulary import EntityPartition, Group, load_partition
+from fedrag_flwr.text.pipeline import SpacyPipeline
 from fedrag_flwr.text.words import normalise_anchor
 from simulations.benchmarks.privacy import empirical_epsilon, largest_log_ratio
 
@@ -214,7 +205,7 @@ def test_a_spent_budget_comes_back_as_refused(partition: EntityPartition, tmp_pa
 _SPENDER = """
 import os, sys
 from pathlib import Path
-from fedrag_flwr.privacy import BudgetLedger, SurrogateMemo
+from fedrag_flwr.privacy.ledger import BudgetLedger, SurrogateMemo
 ledger, memo = BudgetLedger(Path(sys.argv[1]), 1e9), SurrogateMemo(Path(sys.argv[2]))
 for number in range(int(sys.argv[3])):
     ledger.spend(f"entity-{number}", "upload", 1.0)

@@ -2,10 +2,11 @@
 
 import pytest
 
-from fedrag_flwr.privacy import Bundle, TypeMasking
+from fedrag_flwr.privacy.masks import TypeMasking
+from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.register import Register, read_register
 from fedrag_flwr.records import Document, Passage
-from fedrag_flwr.text import SpacyPipeline
+from fedrag_flwr.text.pipeline import SpacyPipeline
 
 TEXT = (
     "Dr. Jadwiga Tarnovelska opened the mill in 1950. The patient Otmar Winter has MRN 4417-88213. "

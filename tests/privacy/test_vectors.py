@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy import Bundle
+from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.vectors import FEWEST, Content, mean_vectors
 from tests.privacy.conftest import ExportMaker
 

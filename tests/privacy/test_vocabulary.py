@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError, StoreCorruptError
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy import EntityPartition, Group, build_partition, load_partition
-from fedrag_flwr.privacy.vocabulary import _split
+from fedrag_flwr.privacy.vocabulary import EntityPartition, Group, _split, build_partition, load_partition
 from tests.privacy.conftest import PUBLIC
 
 

@@ -12,16 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import FedragError, SettingError, StoreCorruptError, StoreMismatchError
-from fedrag_flwr.retrieval import (
-    ControlledRetriever,
-    Controller,
-    ControllerFeatures,
+from fedrag_flwr.retrieval.base import RankedPassage, Ranking
+from fedrag_flwr.retrieval.controller import ControlledRetriever, Controller, ControllerFeatures
+from fedrag_flwr.retrieval.controller_fitting import (
     Examples,
     FittingSettings,
     LabelledRankings,
     Moments,
-    RankedPassage,
-    Ranking,
     descend,
     fit_controller,
     out_of_fold,

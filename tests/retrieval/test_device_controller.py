@@ -16,7 +16,7 @@ from fedrag_flwr.memory.store.change import Change
 from fedrag_flwr.records import ControllerRequest, Delta, MemoryItem
 from fedrag_flwr.retrieval.device_controller import TrainingQuestion, features_id
 from fedrag_flwr.retrieval.evidence_sources import FEATURES, DeviceSources
-from fedrag_flwr.text import ParseExtractor
+from fedrag_flwr.text.tuples import ParseExtractor
 from tests.retrieval.test_device_sources import Interrupted, opened
 from tests.strategies.federation import DOCUMENTS
 

@@ -16,11 +16,12 @@ from fedrag_flwr.errors import FedragError, StoreCorruptError, StoreMismatchErro
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.database import Database
 from fedrag_flwr.records import Answer, EvidenceTuple, Question
-from fedrag_flwr.retrieval import Controller, ControllerFeatures, Scaling
+from fedrag_flwr.retrieval.controller import Controller, ControllerFeatures, Scaling
 from fedrag_flwr.retrieval.device_controller import SHIPPED_WEIGHTS
 from fedrag_flwr.retrieval.evidence_sources import FEATURES, DeviceSources
 from fedrag_flwr.settings import Plain, Settings
-from fedrag_flwr.text import ParsedPassage, ParseExtractor
+from fedrag_flwr.text.base import ParsedPassage
+from fedrag_flwr.text.tuples import ParseExtractor
 from tests.strategies.federation import DOCUMENTS, small_models
 
 ASKED = Question("q", "Where was the designer of Tarn Bridge born?", "all")

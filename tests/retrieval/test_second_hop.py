@@ -10,18 +10,11 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import StoreMismatchError
 from fedrag_flwr.records import Passage
-from fedrag_flwr.retrieval import (
-    Bm25Retriever,
-    ControlledRetriever,
-    Controller,
-    ControllerFeatures,
-    Ranking,
-    Scaling,
-    SecondHopRetriever,
-    searchable_text,
-    structured,
-    words,
-)
+from fedrag_flwr.retrieval import structured
+from fedrag_flwr.retrieval.base import Ranking, searchable_text
+from fedrag_flwr.retrieval.controller import ControlledRetriever, Controller, ControllerFeatures, Scaling
+from fedrag_flwr.retrieval.sparse import Bm25Retriever, words
+from fedrag_flwr.retrieval.structured import SecondHopRetriever
 
 QUESTION = "In which village was the builder of the lighthouse at Skarn Point born?"
 CORPUS = {

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr.records import Passage
-from fedrag_flwr.retrieval import Bm25Retriever, Bm25Settings, ranked, searchable_text, words
+from fedrag_flwr.retrieval.base import ranked, searchable_text
+from fedrag_flwr.retrieval.sparse import Bm25Retriever, Bm25Settings, words
 
 QUESTIONS = (
     "Which rocket launched the telescope that observes in the infrared?",

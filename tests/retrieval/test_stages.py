@@ -8,18 +8,10 @@ from hypothesis import strategies as st
 from fedrag_flwr.errors import SettingError, StoreMismatchError
 from fedrag_flwr.models import LateInteractionReranker, load_encoder
 from fedrag_flwr.records import Passage
-from fedrag_flwr.retrieval import (
-    Bm25Retriever,
-    DenseRetriever,
-    LateInteractionRetriever,
-    QuestionVectors,
-    RankedPassage,
-    Ranking,
-    ReciprocalRankFusion,
-    TokenTable,
-    fuse,
-    searchable_text,
-)
+from fedrag_flwr.retrieval.base import RankedPassage, Ranking, ReciprocalRankFusion, fuse, searchable_text
+from fedrag_flwr.retrieval.dense import DenseRetriever, QuestionVectors
+from fedrag_flwr.retrieval.late import LateInteractionRetriever, TokenTable
+from fedrag_flwr.retrieval.sparse import Bm25Retriever
 
 QUESTION = "Which telescope studies the early universe in microwaves?"
 RANKINGS = st.lists(st.permutations(["a", "b", "c", "d"]).flatmap(lambda p: st.integers(0, 4).map(lambda n: p[:n])))

@@ -9,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError, StoreMismatchError
-from fedrag_flwr.hypergraph import TupleTable
+from fedrag_flwr.hypergraph.tuples import TupleTable
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.records import EvidenceTuple, Passage
-from fedrag_flwr.retrieval import DenseRetriever, QuestionVectors, RankedPassage, Ranking, TokenTable
+from fedrag_flwr.retrieval.base import RankedPassage, Ranking
+from fedrag_flwr.retrieval.dense import DenseRetriever, QuestionVectors
+from fedrag_flwr.retrieval.late import TokenTable
 from simulations.baselines import passage_walk
 from simulations.baselines.page_rank import PassageGraph
 from simulations.baselines.passage_walk import (

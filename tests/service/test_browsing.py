@@ -12,8 +12,8 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from fedrag_flwr.device.views import view_device, view_document, view_hyperedge, view_memories, view_memory
-from fedrag_flwr.memory import Change
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.change import Change
 from fedrag_flwr.privacy.ledger import BUDGET, BudgetLedger
 from fedrag_flwr.privacy.outgoing import FILE, OutgoingLedger
 from fedrag_flwr.service.accounting import view_shared

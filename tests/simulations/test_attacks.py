@@ -5,7 +5,7 @@ import pytest
 
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.memory.quorum import Quorum
-from fedrag_flwr.privacy import probabilities
+from fedrag_flwr.privacy.randomised_response import probabilities
 from fedrag_flwr.records import Match, MemoryItem
 from simulations.benchmarks.leaks import membership
 from simulations.benchmarks.poisoning import Credulous

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import DocumentError, SettingError, SourceError
 from fedrag_flwr.evaluation.gold import GoldQuestion, read_gold
-from fedrag_flwr.sources import FolderSource, make_document
-from fedrag_flwr.sources.folder import write_documents
+from fedrag_flwr.sources.base import make_document
+from fedrag_flwr.sources.folder import FolderSource, write_documents
 from simulations.corpora.multihop import Benchmark, data_root, read_multihop
 from simulations.corpora.partition import Partition, partition_documents, write_partition
 

@@ -5,7 +5,7 @@ import pytest
 
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.records import EvidenceTuple, Passage
-from fedrag_flwr.retrieval import RankedPassage, Ranking
+from fedrag_flwr.retrieval.base import RankedPassage, Ranking
 from simulations.bench.tables import Order, recalls
 from simulations.benchmarks.controller import KEY, KEY_SPACES, Split, examples_of, federated, measures, pooled, variants
 from simulations.benchmarks.retrieval import rank_by_spaces

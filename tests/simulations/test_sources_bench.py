@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from fedrag_flwr.sources import Source
-from fedrag_flwr.sources.graph import GraphSource
+from fedrag_flwr.sources.base import Source
+from fedrag_flwr.sources.graph.source import GraphSource
 from fedrag_flwr.sources.source_search import SearchTools
-from fedrag_flwr.sources.sql import SqlSource
+from fedrag_flwr.sources.sql.source import SqlSource
 from simulations.bench.kept_rows import KeptRows
 from simulations.corpora.source_rows import (
     TEXTS,

@@ -8,7 +8,7 @@ import pytest
 
 from fedrag_flwr.models import LateInteractionReranker, load_encoder
 from fedrag_flwr.sources.source_search import SearchTools
-from fedrag_flwr.text import SpacyPipeline
+from fedrag_flwr.text.pipeline import SpacyPipeline
 from tests.sources import servers
 from tests.sources.wards import Ward, ladybug_ward, neo4j_ward, server_ward, sqlite_ward
 

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import EmptySourceError, SourceError
-from fedrag_flwr.sources import FolderSource, digest_of
+from fedrag_flwr.sources.base import digest_of
+from fedrag_flwr.sources.folder import FolderSource
 from tests.sources.files import pdf
 
 HTML = """<html><head><title>Voyager 1</title><style>p{}</style></head><body><nav>menu</nav><h2>Flight</h2>

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fedrag_flwr.sources import FolderSource, Reading
+from fedrag_flwr.sources.base import Reading
+from fedrag_flwr.sources.folder import FolderSource
 from tests.sources import office_files as made
 from tests.sources.files import pdf
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.records import Document
-from fedrag_flwr.sources import FolderSource, Reading, make_document
+from fedrag_flwr.sources.base import Reading, make_document
+from fedrag_flwr.sources.folder import FolderSource
 from fedrag_flwr.sources.source_search import SearchTools
 from fedrag_flwr.sources.text_search import EQUATION_1, TextCandidates, TextSearch, TextSearchSettings, word_weight
 from tests.sources.wards import HOSTILE

@@ -16,7 +16,8 @@ from fedrag_flwr.errors import FederationError, WireError
 from fedrag_flwr.local_grid import LocalGrid, Plain
 from fedrag_flwr.privacy.ckks.sums import COLLUSION
 from fedrag_flwr.records import Answer, ControllerRequest, ControllerUpdate, DeviceCard, Question
-from fedrag_flwr.retrieval import Controller, Examples, FittingSettings, Moments, descend
+from fedrag_flwr.retrieval.controller import Controller
+from fedrag_flwr.retrieval.controller_fitting import Examples, FittingSettings, Moments, descend
 from fedrag_flwr.retrieval.device_controller import TrainingQuestion, features_id
 from fedrag_flwr.retrieval.evidence_sources import FEATURES
 from fedrag_flwr.settings import Settings

@@ -11,8 +11,9 @@ from flwr.app import Message
 
 from fedrag_flwr.errors import NotFoundError, SettingError
 from fedrag_flwr.evaluation.results import read_answers
-from fedrag_flwr.overlay import Topics, WalkRules
 from fedrag_flwr.overlay.device_sketches import BUDGET, SKETCHES, document_vectors
+from fedrag_flwr.overlay.topics import Topics
+from fedrag_flwr.overlay.walks import WalkRules
 from fedrag_flwr.privacy.ledger import BudgetLedger
 from fedrag_flwr.records import (
     AnswerBatch,

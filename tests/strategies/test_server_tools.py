@@ -10,8 +10,8 @@ import pytest
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.exchange.enclave import EnclaveProcess
 from fedrag_flwr.models.base import Prompt
-from fedrag_flwr.privacy.ckks import QuestionCipher
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
+from fedrag_flwr.privacy.ckks.scores import QuestionCipher
 from fedrag_flwr.settings import Plain
 from strategies import ServerTools
 from tests.strategies.federation import Federation, shared_federation, small_models

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fedrag_flwr.text import SpacyPipeline
+from fedrag_flwr.text.pipeline import SpacyPipeline
 
 
 @pytest.fixture(scope="session")

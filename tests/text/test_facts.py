@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.records import Document
-from fedrag_flwr.text import SpacyPipeline, normalise_anchor, normalise_line, typed_spans
+from fedrag_flwr.text.facts import typed_spans
+from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.words import normalise_anchor, normalise_line
 
 FOUND = [
     ("Voyager 1 was launched by NASA on September 5, 1977.", {("NASA", "ORG"), ("September 5, 1977", "DATE")}),

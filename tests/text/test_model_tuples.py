@@ -7,8 +7,10 @@ import pytest
 from fedrag_flwr.errors import StoreMismatchError
 from fedrag_flwr.models import LlamaGenerator, resolve
 from fedrag_flwr.records import Document, EvidenceTuple
-from fedrag_flwr.text import ModelExtractor, ParsedPassage, SpacyPipeline, read_unchanged, write_tuples
-from fedrag_flwr.text.model_tuples import MOST, PassageReading
+from fedrag_flwr.text.base import ParsedPassage
+from fedrag_flwr.text.model_tuples import MOST, ModelExtractor, PassageReading
+from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.tuple_cache import read_unchanged, write_tuples
 
 TITLE = "Odile Varro"
 TEXT = (

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import ModelMissingError
 from fedrag_flwr.records import Document
-from fedrag_flwr.text import ParsedPassage, SpacyPipeline, document_title
-from fedrag_flwr.text.segment import MAX_WORDS
+from fedrag_flwr.text.base import ParsedPassage
+from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.segment import MAX_WORDS, document_title
 
 
 def parse(pipeline: SpacyPipeline, text: str, title: str = "T") -> list[ParsedPassage]:
@@ -124,6 +125,7 @@ def test_the_id_names_model_and_rules(pipeline: SpacyPipeline) -> None:
 
 def test_spacy_is_imported_when_first_used() -> None:
     heavy = "{'spacy', 'bs4', 'pypdf'}"
-    code = f"import sys, fedrag_flwr.text, fedrag_flwr.sources; sys.exit(bool({heavy} & set(sys.modules)))"
+    modules = "fedrag_flwr.text.pipeline, fedrag_flwr.text.tuples, fedrag_flwr.sources.folder"
+    code = f"import sys, {modules}; sys.exit(bool({heavy} & set(sys.modules)))"
     root = Path(__file__).parents[2]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0

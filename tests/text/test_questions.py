@@ -2,7 +2,8 @@
 
 import pytest
 
-from fedrag_flwr.text import SpacyPipeline, matches_type
+from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.questions import matches_type
 
 QUESTIONS = [
     ("In what year was Voyager 1 launched?", "YEAR"),

@@ -8,7 +8,8 @@ import pytest
 import fedrag_flwr.demo
 from fedrag_flwr.records import Document, EvidenceTuple
 from fedrag_flwr.sources.folder import FolderSource
-from fedrag_flwr.text import ParseExtractor, SpacyPipeline
+from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.tuples import ParseExtractor
 
 Triple = tuple[str, str, str]
 

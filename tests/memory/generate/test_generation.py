@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fedrag_flwr.hypergraph import Units
+from fedrag_flwr.hypergraph.base import Units
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.generate.generation import Generated, MemoryGenerator
 from fedrag_flwr.memory.generate.rules import RuleGenerator

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fedrag_flwr.memory import Change, MemoryStore
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.change import Change
 from fedrag_flwr.memory.store.database import FILE
 from tests.memory.store.samples import delta, hyperedge, memory, new_document, open_store, snapshot
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.memory import Change, MemoryStore, NewDocument
-from fedrag_flwr.memory.store.change import Rejected
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.change import Change, NewDocument, Rejected
 from fedrag_flwr.records import Delta, Document, Fact, Hyperedge, MemoryItem, Passage, Sentence
 
 DIMENSION = 8

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.errors import StoreCorruptError, StoreError, StoreLockedError, StoreMismatchError
-from fedrag_flwr.memory import Change, MemoryStore
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.change import Change
 from fedrag_flwr.memory.store.database import FILE, write_lock
 from fedrag_flwr.memory.store.opaque import SECRET
 from fedrag_flwr.records import Cursor

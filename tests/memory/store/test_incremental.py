@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.memory import Change, NewDocument
+from fedrag_flwr.memory.store.change import Change, NewDocument
 from fedrag_flwr.records import Hyperedge, MemoryItem
 from tests.memory.store.samples import delta, hyperedge, memory, new_document, open_store, plain_item, snapshot
 

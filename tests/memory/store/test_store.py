@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.errors import FedragError, NotFoundError, SettingError, StoreError, StoreMismatchError
-from fedrag_flwr.hypergraph import content_id
-from fedrag_flwr.memory import SHARED_VERSION, Change, Contribution, Counts, MemoryStore
+from fedrag_flwr.hypergraph.base import content_id
 from fedrag_flwr.memory.fusion.shared import FusedStore
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.change import Change, Contribution, Counts
 from fedrag_flwr.memory.store.database import FILE
+from fedrag_flwr.memory.store.imports import SHARED_VERSION
 from fedrag_flwr.memory.store.writer import LONGEST_JUMP
 from fedrag_flwr.records import MemoryItem, Vector
 from tests.memory.store.samples import (
