@@ -1,18 +1,21 @@
-"""Files that are there whole or not at all, and are made by one process at a time."""
+"""Files that are there whole or not at all, and are made by one process at a time; and those of fitted models."""
 
 from __future__ import annotations
 
 import fcntl
+import json
 import logging
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
-from fedrag_flwr.errors import FedragError
+from fedrag_flwr.errors import FedragError, StoreCorruptError
 
 _LOG = logging.getLogger(__name__)
+_Model = TypeVar("_Model")
 
 
 def replace_file(path: Path, body: bytes, mode: int = 0o600) -> None:
@@ -30,6 +33,20 @@ def replace_file(path: Path, body: bytes, mode: int = 0o600) -> None:
     finally:
         fresh.unlink(missing_ok=True)
     sync(path.parent)
+
+
+def read_fitted(path: Path, model: Callable[[Any], _Model]) -> _Model:
+    """Make a fitted model of the JSON in a file.
+
+    Raises
+    ------
+    StoreCorruptError
+        The file is missing or torn, or holds no such model.
+    """
+    try:
+        return model(json.loads(path.read_bytes()))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreCorruptError("it holds no such model", where=path.name, fix="fit it anew") from error
 
 
 def write_private(path: Path, body: bytes) -> None:

@@ -6,7 +6,6 @@ A logistic model over what is known of an answer. It is fitted on training quest
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Sequence
@@ -32,7 +31,7 @@ from fedrag_flwr.answering.quote import is_open
 from fedrag_flwr.answering.read import Draft, Reader
 from fedrag_flwr.answering.recall import Recalled, names_of
 from fedrag_flwr.answering.sentences import content_words
-from fedrag_flwr.errors import StoreCorruptError
+from fedrag_flwr.files import read_fitted
 from fedrag_flwr.models.base import Heard
 from fedrag_flwr.records import Answer, Citation, Cost, Decision, EvidenceUnit, Question, because
 from fedrag_flwr.text.base import QuestionAnalysis
@@ -89,12 +88,12 @@ class Judge:
     @classmethod
     def load(cls, path: Path = SHIPPED) -> Self:
         """Read the models; raises StoreCorruptError where the file holds none over these features."""
-        try:
-            told = json.loads(path.read_text(encoding="utf-8"))
-            own = {name: Logistic.model_validate(told[name]).over(features) for name, features in JUDGED.items()}
-            return cls(**own)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise StoreCorruptError("it holds no such model", where=path.name, fix="fit it anew") from error
+        return read_fitted(
+            path,
+            lambda told: cls(
+                **{name: Logistic.model_validate(told[name]).over(features) for name, features in JUDGED.items()}
+            ),
+        )
 
     def of_draft(self, features: Sequence[float]) -> float:
         """How likely a draft is right."""

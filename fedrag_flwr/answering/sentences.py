@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.answering.logistic import Floats, Logistic
-from fedrag_flwr.errors import StoreCorruptError
+from fedrag_flwr.files import read_fitted
 from fedrag_flwr.text.lexicon import FUNCTION_WORDS
 from fedrag_flwr.text.segment import subject_of
 from fedrag_flwr.text.support import forms
@@ -76,10 +76,7 @@ def shipped_scorer() -> Logistic:
 
 def read_scorer(path: Path) -> Logistic:
     """Read a model; raises StoreCorruptError where the file holds none over these features."""
-    try:
-        return Logistic.model_validate_json(path.read_bytes()).over(FEATURES)
-    except (OSError, ValueError) as error:
-        raise StoreCorruptError("it holds no such model", where=path.name, fix="fit it anew") from error
+    return read_fitted(path, lambda told: Logistic.model_validate(told).over(FEATURES))
 
 
 @dataclass(slots=True)

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.errors import SettingError, StoreCorruptError
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.files import read_fitted
 from fedrag_flwr.knowledge_graph.gate_signals import MEANINGS, SIGNALS, UNKNOWN_LEAD, SignalReader, Signals
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.text.base import QuestionAnalysis
@@ -74,18 +75,8 @@ class GateModel:
 
     @classmethod
     def load(cls, path: Path) -> GateModel:
-        """Read a model.
-
-        Raises
-        ------
-        StoreCorruptError
-            The file is missing or is no such model.
-        """
-        try:
-            fields = json.loads(path.read_text(encoding="utf-8"))
-            return cls(tuple(fields.pop("signals")), tuple(fields.pop("weights")), **fields)
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            raise StoreCorruptError("this is no gate", where=path.name, fix="fit it anew") from error
+        """Read a model; raises StoreCorruptError where the file holds none."""
+        return read_fitted(path, lambda told: cls(tuple(told.pop("signals")), tuple(told.pop("weights")), **told))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.errors import StoreCorruptError
+from fedrag_flwr.files import read_fitted
 
 Floats = NDArray[np.float32]
 Values = NDArray[np.float64]
@@ -154,27 +154,17 @@ class SourceRouter:
         path.write_text(json.dumps({"features": FEATURES, **arrays, **rest}, indent=1) + "\n", encoding="utf-8")
 
     @classmethod
-    def load(cls, path: Path = SHIPPED) -> Self:
-        """Read what `save` wrote.
+    def load(cls, path: Path = SHIPPED) -> SourceRouter:
+        """Read what `save` wrote; raises StoreCorruptError where it is torn or was fitted for other features."""
 
-        Raises
-        ------
-        StoreCorruptError
-            It is torn, or was fitted for other features.
-        """
-        try:
-            told = json.loads(path.read_text(encoding="utf-8"))
+        def made(told: Any) -> SourceRouter:
             if tuple(told["features"]) != FEATURES:
                 raise ValueError("other features")
             arrays = {name: np.array(told[name], dtype=np.float64) for name in _ARRAYS}
-            return cls(
-                **arrays,
-                output_bias=float(told["output_bias"]),
-                threshold=float(told["threshold"]),
-                fitted_on=str(told["fitted_on"]),
-            )
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise StoreCorruptError("there is no router that fits", where=path.name, fix="fit it again") from error
+            bias, threshold = float(told["output_bias"]), float(told["threshold"])
+            return cls(**arrays, output_bias=bias, threshold=threshold, fitted_on=str(told["fitted_on"]))
+
+        return read_fitted(path, made)
 
 
 _ARRAYS = ("mean", "deviation", "hidden", "hidden_bias", "output")

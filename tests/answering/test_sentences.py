@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.answering.sentences import FEATURES, SHIPPED, RankedText, describe, read_scorer, shipped_scorer
-from fedrag_flwr.errors import StoreCorruptError
+from fedrag_flwr.answering.sentences import FEATURES, RankedText, describe, shipped_scorer
 
 QUESTION = "When was Tarn Bridge opened by Odile Varro?"
 WORDS = st.sampled_from(["Tarn", "Bridge", "opened", "Odile Varro", "1924", "salt", "the", "§", "and so on"])
@@ -62,17 +57,5 @@ def test_a_title_leads_from_one_passage_to_another() -> None:
     assert on[0] > 0.0 == on[1]
 
 
-def test_the_shipped_scorer_is_whole_and_a_torn_one_is_refused(tmp_path: Path) -> None:
-    told = json.loads(SHIPPED.read_text(encoding="utf-8"))
-    scorer = read_scorer(SHIPPED)
-    assert scorer.odds(np.zeros((3, len(FEATURES)))).shape == (3,)
-    for number, text in enumerate(["", "[]", '{"features": ["cos', json.dumps(told | {"features": ["mood"]})]):
-        (tmp_path / f"{number}.json").write_text(text, encoding="utf-8")
-        with pytest.raises(StoreCorruptError, match=f"{number}.json"):
-            read_scorer(tmp_path / f"{number}.json")
-    for wrong in ([1.0], [float("nan")] * len(FEATURES), ["high"] * len(FEATURES), 1.0, None):
-        (tmp_path / "torn.json").write_text(json.dumps(told | {"weights": wrong}), encoding="utf-8")
-        with pytest.raises(StoreCorruptError, match=r"torn\.json"):
-            read_scorer(tmp_path / "torn.json")
-    with pytest.raises(StoreCorruptError):
-        read_scorer(tmp_path / "missing.json")
+def test_the_shipped_scorer_is_whole() -> None:
+    assert shipped_scorer().odds(np.zeros((3, len(FEATURES)))).shape == (3,)

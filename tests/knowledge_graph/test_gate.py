@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.errors import SettingError, StoreCorruptError
+from fedrag_flwr.errors import SettingError
 from fedrag_flwr.knowledge_graph.gate import ALONE, INFORMED, Gate, GateModel
 from fedrag_flwr.knowledge_graph.gate_signals import SIGNALS, SignalReader, Signals, says_something
 from fedrag_flwr.loaded_models import Models
@@ -149,15 +149,12 @@ def test_an_ablation_looks_at_less(tmp_path: Path) -> None:
     assert GateModel.load(tmp_path / "gate.json") == model
 
 
-def test_what_cannot_be_fitted_or_read_is_refused(tmp_path: Path) -> None:
+def test_what_cannot_be_fitted_is_refused() -> None:
     alike = [dataclasses.replace(one, at_home=True) for one in questions(10)]
     with pytest.raises(SettingError):
         fitted(alike, SIGNALS, 0.97)
     with pytest.raises(SettingError):
         GateModel(("mood",), (1.0,), 0.0, 0.5)
-    (tmp_path / "torn.json").write_text('{"signals": ["cos')
-    with pytest.raises(StoreCorruptError):
-        GateModel.load(tmp_path / "torn.json")
 
 
 @pytest.mark.parametrize("path", [ALONE, INFORMED])
