@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,8 @@ def write_outcome(plan: BenchPlan, fixture: Fixture, rows: Rows, out: Path, seco
     """Write ``summary.json``, ``answers.jsonl`` and ``report.html`` of a plan into a folder."""
     answers = answers_of(plan.systems, fixture, rows)
     traffic = {name: sum((row.traffic for row in rows.of(name)), Traffic()) for name in answers}
-    systems = {name: score_system(fixture.gold, given, traffic[name]) for name, given in answers.items()}
+    scored = {name: score_system(fixture.gold, given, traffic[name]) for name, given in answers.items()}
+    systems = {name: replace(result, upper_bound=name == ORACLE) for name, result in scored.items()}
     builds = [list(row.builds) for name in plan.systems for row in rows.of(name) if not row.question_id]
     own = {name: dict(changed) for name in plan.systems if (changed := changes_of(name))}
     told = {f"bench.{key}": value for key, value in {**plan.told, "own-settings": own}.items()}

@@ -88,6 +88,7 @@ def test_a_run_leaves_a_summary_answers_and_a_report(asked: tuple[BenchPlan, Fix
     assert all(result.n == 4 and result.missing == 0.0 for result in summary.systems.values())
     assert summary.systems["memory-fusion"].messages > summary.systems[MEMORIZER].messages == 0
     assert summary.systems[ORACLE].acc >= max(summary.systems[name].acc for name in (MEMORIZER, COGNIZER))
+    assert [name for name, result in summary.systems.items() if result.upper_bound] == [ORACLE]
     answers = read_answers(out)
     assert len(answers) == 8 * 4
     assert all(row.evidence for row in answers if row.system == COGNIZER and row.path == "cognizer")
