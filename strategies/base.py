@@ -222,8 +222,7 @@ class FederatedRag(Strategy):
         """Wait for the devices, ask each who it is, and name it."""
         transport = self.transport
         node_ids = wait_for_nodes(transport, self.settings.federation.devices, self.patience)
-        request = DescribeRequest(self.settings.digest())
-        outgoing = [Request(node_id, request) for node_id in node_ids]
+        outgoing = [Request(node_id, DescribeRequest()) for node_id in node_ids]
         cards = transport.exchange(outgoing, "query.describe", DeviceCard, self._haste)
         self.cards = admit(cards, transport, self.tools.name_keys)
         without = sum(not card.sources for card in cards.values())

@@ -25,7 +25,6 @@ from fedrag_flwr.records import (
     Cost,
     Decision,
     Delta,
-    DescribeRequest,
     EnclaveQuestion,
     EnclaveRequest,
     Evidence,
@@ -314,7 +313,7 @@ ONE_TOO_MANY: dict[str, tuple[object, object]] = {  # just within a bound, and j
         answer(decisions=(because("memory", "e", 1e6, -1e6),)),
         answer(decisions=(because("memory", "e", 1.1e6),)),
     ),
-    "name": (DescribeRequest("x" * 200), DescribeRequest("x" * 201)),
+    "name": (wire.Failure("x" * 200, "e", "w"), wire.Failure("x" * 201, "e", "w")),
     "line": (sharing(question="x" * 2_000), sharing(question="x" * 2_001)),
     "anchor": (sharing(anchors=("x" * 2_000,)), sharing(anchors=("x" * 2_001,))),
     "anchors": (sharing(anchors=("x",) * 64), sharing(anchors=("x",) * 65)),
@@ -412,7 +411,7 @@ UNFIT: dict[str, object] = {
     "step that is no choice": answer(decisions=(Decision("telepathy", "e"),)),  # type: ignore[arg-type]
     "measure that is no number": answer(decisions=(because("memory", "e", math.nan),)),
     "mode that is no choice": AnswerRequest("guess", ()),  # type: ignore[arg-type]
-    "number for a text": DescribeRequest(7),  # type: ignore[arg-type]
+    "number for a text": wire.Failure(7, "e", "w"),  # type: ignore[arg-type]
     "text for a number": ShareRequest("memories", "7"),  # type: ignore[arg-type]
     "truth for a number": ShareRequest("memories", True),
     "number for a truth": BuildRequest(1),  # type: ignore[arg-type]

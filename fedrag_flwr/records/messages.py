@@ -56,8 +56,6 @@ NOTHING_PENDING = Pending()
 class DescribeRequest:
     """Asks a device who it is."""
 
-    settings_digest: Name
-
 
 @dataclass(frozen=True, slots=True)
 class DeviceCard:

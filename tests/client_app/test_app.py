@@ -56,7 +56,7 @@ def failure(grid: LocalGrid, kind: str, content: RecordDict) -> wire.Failure:
 
 
 REQUESTS: list[tuple[str, object, type]] = [
-    ("query.describe", DescribeRequest(""), DeviceCard),
+    ("query.describe", DescribeRequest(), DeviceCard),
     ("train.build", BuildRequest(True), BuildReport),
     ("query.answer", AnswerRequest("memory", (Question("f1", "Who designed Tarn Bridge?", "bridges"),)), AnswerBatch),
     ("query.answer", AnswerRequest("memory", ()), AnswerBatch),
@@ -106,7 +106,7 @@ TYPES = sorted({kind for kind, _, _ in REQUESTS} | {"query.share", "query.import
 SPOILT: Mapping[str, RecordDict] = {
     "nothing": RecordDict(),
     "garbage": RecordDict({"x": ConfigRecord({"x": CANARY.encode() * 9})}),
-    "another run": wire.encode(DescribeRequest(CANARY), run="2"),
+    "another run": wire.encode(DescribeRequest(), run=CANARY),
     "another kind": wire.encode(wire.Failure(CANARY, CANARY, CANARY), run=RUN),
 }
 
@@ -121,7 +121,7 @@ def test_a_spoilt_request_is_refused_in_words_that_quote_nothing(kind: str, case
 
 
 def test_an_old_version_is_told(files: Federation) -> None:
-    content = wire.encode(DescribeRequest(""), run=RUN)
+    content = wire.encode(DescribeRequest(), run=RUN)
     envelope = content["envelope"]
     assert isinstance(envelope, ConfigRecord)
     envelope["schema"] = 0

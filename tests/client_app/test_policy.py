@@ -227,7 +227,7 @@ def _ask(grid: LocalGrid, node: int, kind: str, request: object, reply: type[R])
 def _everything(grid: LocalGrid) -> bytes:
     """Build, and ask for all that a server may ask for; what the device sent, in bytes."""
     sent = len(grid.sent)
-    card = _ask(grid, 0, "query.describe", DescribeRequest("0"), DeviceCard)
+    card = _ask(grid, 0, "query.describe", DescribeRequest(), DeviceCard)
     built = _ask(grid, 0, "train.build", BuildRequest(memories=True), BuildReport)
     assert built.documents == len(WARD)
     shared = _ask(grid, 0, "query.share", ShareRequest("memories", 0), Delta)
@@ -398,8 +398,8 @@ def test_surrogates_outlast_the_process_a_new_epoch_is_refused(fused: tuple[Loca
 
 def test_describe_works_under_ldp_or_says_what_is_wrong(fused: tuple[LocalGrid, dict[str, Plain]]) -> None:
     grid, run = fused
-    card = _ask(grid, 0, "query.describe", DescribeRequest("0"), DeviceCard)
+    card = _ask(grid, 0, "query.describe", DescribeRequest(), DeviceCard)
     assert (card.name, card.documents) == ("pilots", 2)
     narrow = LocalGrid(app, _nodes(), run | {"privacy.group-size": 6})
-    failure = _ask(narrow, 0, "query.describe", DescribeRequest("0"), wire.Failure)
+    failure = _ask(narrow, 0, "query.describe", DescribeRequest(), wire.Failure)
     assert "privacy.group-size asks for 6" in failure.what

@@ -153,7 +153,7 @@ def main(out: Path) -> None:
     shutil.rmtree(home / "privacy", ignore_errors=True)  # the account of the last call
     asking, helping = device(home, "missions", export="ldp", outbox=True), device(home, "launchers")
     tell(asking, "query.import", Delta(helping.name, 0, 1, (), ()), ImportReport)
-    tell(asking, "query.describe", DescribeRequest(""), DeviceCard)
+    tell(asking, "query.describe", DescribeRequest(), DeviceCard)
     with served(asking, TOKEN) as url, sync_playwright() as browsers:
         browser = browsers.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         take(browser, url, out, asking, helping)

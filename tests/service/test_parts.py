@@ -259,7 +259,7 @@ def test_what_has_no_version_opens_peoples_device_anew(
     resident = Resident(device_config({**own, "settings": settings}))
     with resident.device() as device:
         before = device
-    content = to_bytes(wire.encode(DescribeRequest("") if not anew else ControllerRequest("keep", "none"), run="1"))
+    content = to_bytes(wire.encode(DescribeRequest() if not anew else ControllerRequest("keep", "none"), run="1"))
     resident.message(message_type, "1", files.config, content)
     with resident.device() as device:
         assert (device is not before) == anew

@@ -147,7 +147,7 @@ def test_messages_are_answered_as_in_the_flower_process_itself(service: ServiceP
     own = beside_file(service.node)
     assert own["memory.delta"] == 0.8  # what its service answers under holds without the service, too
     for message_type, request, kind in (
-        ("query.describe", DescribeRequest(""), DeviceCard),
+        ("query.describe", DescribeRequest(), DeviceCard),
         ("query.answer", ASKED, AnswerBatch),
     ):
         through = exchange(service, message_type, request, kind)
@@ -170,7 +170,7 @@ def test_a_message_that_cannot_be_handled_comes_back_as_a_failure(service: Servi
 
 def test_late_and_oversized_messages_are_refused_and_logged(service: ServiceProcess) -> None:
     def described(step: int) -> bytes:
-        return to_bytes(wire.encode(DescribeRequest(""), run="77", step=step))
+        return to_bytes(wire.encode(DescribeRequest(), run="77", step=step))
 
     with service.client() as client:
         client.message("query.describe", "77", RUN_CONFIG, described(9))

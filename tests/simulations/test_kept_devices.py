@@ -126,7 +126,7 @@ def test_what_walks_learn_is_kept_for_each_results_folder(tmp_path: Path, monkey
 def test_closing_closes_the_devices_of_all_nodes(files: Federation) -> None:
     kept = KeptDevices()
     grid = LocalGrid(app_of(kept.reply), files.nodes, files.config)
-    cards = [ask(grid, "query.describe", DescribeRequest(""), DeviceCard, node) for node in (HOME, OTHER)]
+    cards = [ask(grid, "query.describe", DescribeRequest(), DeviceCard, node) for node in (HOME, OTHER)]
     assert [card.name for card in cards] == list(DEVICES[:2])
     devices = [device_of(kept, files, node) for node in (HOME, OTHER)]
     for device in devices:
@@ -135,7 +135,7 @@ def test_closing_closes_the_devices_of_all_nodes(files: Federation) -> None:
     for device in devices:
         with pytest.raises(StoreError):
             device.store.counts()
-    again = ask(grid, "query.describe", DescribeRequest(""), DeviceCard)
+    again = ask(grid, "query.describe", DescribeRequest(), DeviceCard)
     assert again.name == DEVICES[0]
     assert device_of(kept, files) is not devices[0]
     kept.close()

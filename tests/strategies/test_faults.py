@@ -352,7 +352,7 @@ def test_a_device_that_never_describes_itself_is_named_by_its_node(built: Federa
 def test_a_device_that_never_answers_is_waited_for_so_long_and_named(built: Federation) -> None:
     """Only describing is asked of it: with a short time-out, a slow machine must not lose another device."""
     transport = Transport(built.grid(of("rivers", "query.describe", lambda _: None)), RUN, timeout=2.0)
-    outgoing = [Request(node_id, DescribeRequest("")) for node_id in NODES.values()]
+    outgoing = [Request(node_id, DescribeRequest()) for node_id in NODES.values()]
     cards = transport.exchange(outgoing, "query.describe", DeviceCard)
     assert {card.name for card in cards.values()} == set(DEVICES) - {"rivers"}
     assert transport.traffic.missing == {f"node {NODES['rivers']}": "no reply to query.describe within 2 s"}

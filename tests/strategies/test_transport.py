@@ -14,7 +14,7 @@ from strategies.transport import MOST_UNASKED, ByteQuota, Request, Transport, st
 
 RUN = "1"
 CARD = DeviceCard("mill", ("text",), "e", 4, "g", 1, 1, 1, "", 0)
-DESCRIBE = [Request(100, DescribeRequest(""))]
+DESCRIBE = [Request(100, DescribeRequest())]
 
 
 def describing(heard: list[int]) -> ClientApp:
@@ -106,7 +106,7 @@ def test_nobody_waits_for_the_reply_to_a_message_that_is_dead() -> None:
     )
     link = transport(grid)
     messages = [
-        *link.messages([Request(101, DescribeRequest(""))], "query.describe", 0.05),
+        *link.messages([Request(101, DescribeRequest())], "query.describe", 0.05),
         *link.messages(DESCRIBE, "query.describe"),
     ]
     assert link.open(link.deliver(messages), DeviceCard) == {100: CARD}
@@ -124,7 +124,7 @@ def test_a_device_that_waits_for_others_is_not_silent() -> None:
         return reply
 
     link = transport(LocalGrid(describing([]), [{}] * 3, {}, tamper=slow), clock=lambda: clock[0])
-    outgoing = [Request(node, DescribeRequest("")) for node in (100, 101, 102)]
+    outgoing = [Request(node, DescribeRequest()) for node in (100, 101, 102)]
     assert len(link.exchange(outgoing, "query.describe", DeviceCard)) == 3
     assert link.traffic.missing == {}
     assert clock[0] > link.timeout
@@ -176,7 +176,7 @@ class Torn(LocalGrid):
 @pytest.mark.parametrize("torn", [{101}, {100, 101, 102}])
 def test_a_reply_that_does_not_unpack_costs_its_sender_alone(torn: set[int]) -> None:
     link = transport(Torn(torn))
-    outgoing = [Request(node, DescribeRequest("")) for node in (100, 101, 102)]
+    outgoing = [Request(node, DescribeRequest()) for node in (100, 101, 102)]
     assert link.exchange(outgoing, "query.describe", DeviceCard).keys() == {100, 101, 102} - torn
     assert len(link.traffic.missing) == len(torn)
     assert all("cannot be unpacked" in reason for reason in link.traffic.missing.values())
