@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from fedrag_flwr.models.spans import Span, SpanReader
 from fedrag_flwr.records import EvidenceUnit
+from fedrag_flwr.text.language import asked_in_english
 from fedrag_flwr.text.segment import under_title
 from fedrag_flwr.text.words import told_words
 
@@ -18,6 +19,7 @@ EXTRACT_FEATURES = ("span", "span told", "told", "lead", "in first", "words")
 AGREEMENT_FEATURES = ("share of span", "asked again")
 _LEAST, _MOST = -15.0, 15.0  # of log-odds
 _LONGEST = 15  # words of a span that count
+_SHARED = 0.4  # of a span by an answer, where there is no span; this and `UNREAD` are means of training questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +43,12 @@ class Extract:
     def beside(self, question: str, answer: str) -> tuple[float, ...]:
         """How an answer of the generator stands to these words, in the order of `AGREEMENT_FEATURES`."""
         own, said = set(told_words(self.text)), set(told_words(answer))
-        return len(own & said) / max(len(own), 1), float(not said - set(told_words(question)))
+        shared = len(own & said) / max(len(own), 1) if own else _SHARED
+        return shared, float(not said - set(told_words(question)))
 
 
 NONE = Extract("", 0, (_LEAST, _LEAST, _LEAST, 0.0, 0.0, 0.0))
+UNREAD = Extract("", 0, (-1.0, 0.9, 1.0, 6.4, 0.6, 2.7))  # the network knows English alone: it says neither yes nor no
 
 
 def extracted(question: str, units: Sequence[EvidenceUnit], reader: SpanReader) -> Extract:
@@ -61,6 +65,8 @@ def extracted(question: str, units: Sequence[EvidenceUnit], reader: SpanReader) 
     """
     if not units:
         return NONE
+    if not asked_in_english(question):
+        return UNREAD
     spans = spans_of(question, units, reader)
     place = max(range(len(spans)), key=lambda at: spans[at].score)
     best = spans[place]

