@@ -99,7 +99,7 @@ def read_set(name: str, data: Path, split: str) -> AnswerSet:
     """
     if name not in known_sets():
         raise SettingError("is no set", where=name, fix=f"known: {', '.join(known_sets())}")
-    of = (_tables if name == TABLES else SETS[name.removesuffix(_MADE_UP)])(data, split)
+    of = (WRITTEN.get(name) or SETS[name.removesuffix(_MADE_UP)])(data, split)
     if name.endswith(_MADE_UP):  # its documents with questions that nothing answers, made of its own
         of = replace(of, questions=tuple(made_up(of.questions, SpacyPipeline(), MOST_MADE_UP, seed=SEED)))
     return of
@@ -113,11 +113,16 @@ def _foldered(name: str) -> Callable[[Path, str], AnswerSet]:
     return read
 
 
-def _tables(_: Path, split: str) -> AnswerSet:
-    """Questions over tables of six forms; those to fit have documents of their own."""
-    root = Path(__file__).parent / TABLES
-    asked = tuple(one for one in read_gold(root / "questions.jsonl") if one.split == split)
-    return AnswerSet(TABLES, {split: FolderSource(root / split).read().documents}, asked)
+def _written(name: str) -> Callable[[Path, str], AnswerSet]:
+    """A set whose documents were written for it; questions to fit have documents of their own."""
+
+    def read(_: Path, split: str) -> AnswerSet:
+        root = Path(__file__).parent / name
+        asked = tuple(one for one in read_gold(root / "questions.jsonl") if one.split == split)
+        documents = FolderSource(root / split).read().documents if asked else ()
+        return AnswerSet(name, {split: documents}, asked)
+
+    return read
 
 
 def _folders(root: Path) -> dict[str, Sequence[Document]]:
@@ -190,11 +195,13 @@ SETS: Mapping[str, Callable[[Path, str], AnswerSet]] = {
 }
 _MADE_UP = "-made-up"
 TABLES = "tables"
+LANGUAGES = ("english", "french", "german")
+WRITTEN = {name: _written(name) for name in (TABLES, *LANGUAGES)}
 
 
 def known_sets() -> tuple[str, ...]:
     """The names of all sets."""
-    return *SETS, TABLES, *(f"{name}{_MADE_UP}" for name in ("demo", "guides"))
+    return *SETS, *WRITTEN, *(f"{name}{_MADE_UP}" for name in ("demo", "guides"))
 
 
 def open_set(asked: AnswerSet, settings: Settings, *, memories: bool = True, first: bool = False) -> EdgeDevice:
