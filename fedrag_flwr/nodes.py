@@ -92,6 +92,7 @@ def _unless_told(settings: Settings) -> dict[str, Plain]:
         "privacy.epsilon": min(told.epsilon, usual.epsilon),
         "privacy.budget": min(told.budget, usual.budget),
         "privacy.share-documents": False,
+        "privacy.other-languages": False,
         "privacy.answers": "waiting",
         "privacy.lookup": False,
         "models.generation-cache": False,

@@ -119,6 +119,7 @@ class PrivacySettings(_Group):
     budget: float = Field(10.0, gt=0, le=1e6)
     epoch: int = Field(0, ge=0)
     share_documents: bool = False
+    other_languages: bool = False
     answers: Literal["all", "waiting"] = "all"
     lookup: bool = True
     operators: str = ""
@@ -431,6 +432,7 @@ OWN = {  # node config key -> the setting that it decides
     "epsilon": "privacy.epsilon",
     "budget": "privacy.budget",
     "share-documents": "privacy.share-documents",
+    "other-languages": "privacy.other-languages",
     "answers": "privacy.answers",
     "lookup": "privacy.lookup",
     "topics": "overlay.topics",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from fedrag_flwr.models.spans import Span, SpanReader
 from fedrag_flwr.records import EvidenceUnit
-from fedrag_flwr.text.language import asked_in_english
+from fedrag_flwr.text.language import is_english
 from fedrag_flwr.text.segment import under_title
 from fedrag_flwr.text.words import told_words
 
@@ -65,7 +65,7 @@ def extracted(question: str, units: Sequence[EvidenceUnit], reader: SpanReader) 
     """
     if not units:
         return NONE
-    if not asked_in_english(question):
+    if not is_english(question):
         return UNREAD
     spans = spans_of(question, units, reader)
     place = max(range(len(spans)), key=lambda at: spans[at].score)

@@ -35,7 +35,7 @@ from fedrag_flwr.files import read_fitted
 from fedrag_flwr.models.base import Heard
 from fedrag_flwr.records import Answer, Citation, Cost, Decision, EvidenceUnit, Question, because
 from fedrag_flwr.text.base import QuestionAnalysis
-from fedrag_flwr.text.language import asked_in_english
+from fedrag_flwr.text.language import is_english
 from fedrag_flwr.text.options import without_options
 from fedrag_flwr.text.segment import TITLE_SEPARATOR, under_title
 from fedrag_flwr.text.support import forms
@@ -312,7 +312,7 @@ def _told_of(question: str, units: Sequence[EvidenceUnit]) -> tuple[float, float
     texts = [under_title(unit.title, unit.text) for unit in units]
     told = set(told_words(" ".join(texts)))
     asked = content_words(question)
-    names = names_of(question) if asked_in_english(question) else frozenset()
+    names = names_of(question) if is_english(question) else frozenset()
     return (
         len(names & {form for text in texts for form in forms(text)}) / len(names) if names else 1.0,
         len(asked & told) / max(len(asked), 1),

@@ -348,7 +348,10 @@ def show_report(report: BuildReport, *, verbose: bool = False) -> None:
         without = [name for name, _, told in (one.rpartition(": ") for one in report.failed) if told == reason]
         named = ", ".join(without) if verbose or len(without) <= _MOST_NAMED else f"{len(without):,} documents"
         if without:
-            err.print(f"[yellow]{reason}:[/] {escape(named)}; searched all the same", soft_wrap=True)
+            where = (
+                "searched all the same" if reason == NO_MEMORY else "searched here, and kept from others by any mask"
+            )
+            err.print(f"[yellow]{reason}:[/] {escape(named)}; {where}", soft_wrap=True)
 
 
 def _show_files(report: BuildReport, failed: int) -> None:

@@ -20,6 +20,7 @@ from fedrag_flwr.privacy.ledger import BUDGET, MEMO, BudgetLedger, SurrogateMemo
 from fedrag_flwr.privacy.masks import DEFAULT_MASK_TYPES, TypeMasking
 from fedrag_flwr.privacy.model_summary import ModelSummary
 from fedrag_flwr.privacy.operators import Operator
+from fedrag_flwr.privacy.other_languages import EnglishAlone
 from fedrag_flwr.privacy.outgoing import FILE, OutgoingLedger
 from fedrag_flwr.privacy.randomised_response import RandomisedResponse
 from fedrag_flwr.privacy.vocabulary import EntityPartition, load_partition
@@ -92,6 +93,8 @@ def open_export_filter(
     personal = [kind for kind in PERSONAL_TYPES if kind not in drawn] if "presidio" in further else []
     known = KnownNames(names if mode != "none" or personal else None)
     operators: list[Operator] = []
+    if (mask_types or personal or response is not None) and not settings.other_languages:
+        operators.append(EnglishAlone())
     if "erasure" in further:
         operators.append(QueryFocusedErasure(pipeline, encoder))
     if mask_types or personal:

@@ -21,6 +21,7 @@ _HELD_TO = (
     "privacy.operators",
     "privacy.public-names",
     "privacy.share-documents",
+    "privacy.other-languages",
     "privacy.epsilon",
     "privacy.budget",
     "privacy.group-size",

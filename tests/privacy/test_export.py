@@ -474,3 +474,25 @@ def test_a_name_seen_in_one_memory_is_replaced_in_all(opaque: Opaque, item: Item
     assert "Quz" not in shown[opaque("hidden")].question
     assert "velvet quz" not in shown[opaque("hidden")].anchors
     assert shown[opaque("lower")].question == lower.question
+
+
+GERMAN = "Frau Jadwiga Kowalska wurde am Montag mit einem gebrochenen Handgelenk auf der Station aufgenommen."
+
+
+@pytest.mark.parametrize("mode", ["type-masking", "ldp"])
+def test_nothing_in_another_language_leaves_unless_the_device_says_so(
+    mode: str, export_of: ExportMaker, ldp: ExportFilterMaker
+) -> None:
+    unit = EvidenceUnit("record#1", GERMAN, "device-a", 0.9, "Aufnahme")
+    english = EvidenceUnit(
+        "record#2", "The ward admits patients from eight in the morning on.", "device-a", 0.8, "Ward"
+    )
+    export = ldp() if mode == "ldp" else export_of(mode)
+    released = export.release_evidence([unit, english])
+    assert [one.text for one in released.items] == [english.text]
+    assert released.withheld == {"not in English": 1}
+    assert not export.release_question("Wo liegt Frau Kowalska seit dem Montag auf der Station?")
+    answer = Answer("q1", "Frau Kowalska", "cognizer", 0.9, evidence=(unit,))
+    assert export.release_answer(answer, "Wer wurde am Montag aufgenommen?", [GERMAN]).text == ""
+    allowed = export_of(mode, other_languages=True) if mode == "type-masking" else None
+    assert allowed is None or "Station" in allowed.release_evidence([unit]).items[0].text

@@ -6,7 +6,7 @@ import pytest
 
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.sources.folder import FolderSource
-from fedrag_flwr.text.language import asked_in_english, language_of
+from fedrag_flwr.text.language import is_english, language_of
 from tests.device.test_building import Watched
 
 TEXTS = {
@@ -37,6 +37,7 @@ def test_a_text_of_which_nobody_can_tell_is_read_as_english(text: str) -> None:
     [
         ("When was Béla Bartók born?", True),
         ("opening hours of the Jardin des Plantes", True),
+        ("Konstantin Ziolkowski", True),
         ("who directed Min datter Nelly", True),
         ("Wie hoch ist die Kaution?", False),
         ("Qui répare le toit ?", False),
@@ -44,7 +45,7 @@ def test_a_text_of_which_nobody_can_tell_is_read_as_english(text: str) -> None:
     ],
 )
 def test_a_question_s_language(question: str, english: bool) -> None:
-    assert asked_in_english(question) is english
+    assert is_english(question) is english
 
 
 def test_no_document_of_the_demo_is_mistaken() -> None:
