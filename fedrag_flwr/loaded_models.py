@@ -11,7 +11,8 @@ from fedrag_flwr.models import load_encoder, load_endpoint, load_generator
 from fedrag_flwr.models.base import Generator, TextEncoder
 from fedrag_flwr.models.choose import meant_by_auto
 from fedrag_flwr.models.files import configured_path, file_sha256
-from fedrag_flwr.models.registry import REGISTRY
+from fedrag_flwr.models.multilingual import multilingual_folder
+from fedrag_flwr.models.registry import MULTILINGUAL, REGISTRY
 from fedrag_flwr.records import Progress, silent
 from fedrag_flwr.settings import AUTO, ModelSettings, is_endpoint
 from fedrag_flwr.text.base import Pipeline
@@ -65,6 +66,8 @@ def load_models(models: ModelSettings, home: Path, progress: Progress = silent) 
             progress=progress,
         )
 
+    if models.encoder == MULTILINGUAL:
+        multilingual_folder(progress)  # where it is not at hand, its download shows
     encoder = load_encoder(models.encoder, threads=models.threads)
     return Models(encoder, SpacyPipeline(models.pipeline), generator, generator_id(models))
 

@@ -38,6 +38,7 @@ from fedrag_flwr.home_paths import fedrag_home
 from fedrag_flwr.loaded_models import load_models, refuse_unknown
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.database import FILE
+from fedrag_flwr.models.registry import MULTILINGUAL
 from fedrag_flwr.records import BuildReport, ChosenPath
 from fedrag_flwr.service.config import DeviceConfig, config_of
 from fedrag_flwr.service.protocol import CONFIG
@@ -94,6 +95,7 @@ def build(
     try:
         with open_device(name, folder, root, changes, sources or ()) as device, progress_bar() as progress:
             report = device.build(empty=empty, progress=progress)
+            english = not device.settings.models.encoder
     except EmptySourceError:
         if is_new and root.exists():  # nothing was read: there is no such device
             shutil.rmtree(root)
@@ -101,7 +103,7 @@ def build(
     if as_json:
         print_json(report)
     else:
-        show_report(report, verbose=verbose)
+        show_report(report, verbose=verbose, english=english)
 
 
 @inspect.command("items")
@@ -323,8 +325,11 @@ _WHY = {  # why a question and its answer became no memory, as people are told i
 }
 
 
-def show_report(report: BuildReport, *, verbose: bool = False) -> None:
-    """Print what a build brought and cost; `verbose` names what was skipped, and what has no memory."""
+def show_report(report: BuildReport, *, verbose: bool = False, english: bool = False) -> None:
+    """Print what a build brought and cost.
+
+    `verbose` names what was skipped, and what has no memory; `english`: the encoder finds little in other languages.
+    """
     from fedrag_flwr.records import NO_MEMORY, NOT_ENGLISH, has_no_memory
 
     table = Table("what", "count")
@@ -352,6 +357,8 @@ def show_report(report: BuildReport, *, verbose: bool = False) -> None:
                 "searched all the same" if reason == NO_MEMORY else "searched here, and kept from others by any mask"
             )
             err.print(f"[yellow]{reason}:[/] {escape(named)}; {where}", soft_wrap=True)
+        if without and english and reason == NOT_ENGLISH:
+            err.print(f"[dim]to find more in them: --set models.encoder={MULTILINGUAL} --rebuild[/]", soft_wrap=True)
 
 
 def _show_files(report: BuildReport, failed: int) -> None:

@@ -151,7 +151,7 @@ def _folder(told: str) -> Path:
     """The directory of the encoder that a setting names."""
     if told == MULTILINGUAL:
         return multilingual_folder()
-    return Path(told).expanduser() if told else resolve(DEFAULT_ENCODER).parent
+    return resolve(DEFAULT_ENCODER).parent if told in ("", DEFAULT_ENCODER) else Path(told).expanduser()
 
 
 def in_own_thread(compute: Callable[[], T], short: bool) -> T:

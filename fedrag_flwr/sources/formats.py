@@ -13,6 +13,7 @@ from fedrag_flwr.sources.mail import read_eml, read_mbox
 from fedrag_flwr.sources.office import read_docx, read_epub, read_odt, read_pptx, read_rst
 from fedrag_flwr.sources.pdf import read_pdf
 from fedrag_flwr.sources.readers import Reader, in_utf8, read_html, read_markdown, read_plain
+from fedrag_flwr.sources.scans import SCANS, read_scan, recognises
 from fedrag_flwr.sources.sheets import read_csv, read_ods, read_tsv, read_xlsx
 
 JSON_LINES = ".jsonl"
@@ -77,6 +78,7 @@ FOREIGN: dict[str, Reader] = {
     ".rst": read_rst,
     ".eml": partial(read_eml, attached=read_attached),
     ".mbox": partial(read_mbox, attached=read_attached),
+    **(dict.fromkeys(SCANS, read_scan) if recognises() else {}),
 }
 """Those that may crash, hang or take all memory: run them by a `Converter`."""
 

@@ -1,4 +1,4 @@
-"""The text layer of a PDF: without what repeats at the edges of its pages, and with words whole that lines broke."""
+"""The text of a PDF: without what repeats at the edges of its pages, and with words whole that lines broke."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from fedrag_flwr.errors import DocumentError
+from fedrag_flwr.sources.scans import recognises, scanned_text
 
 _NO_TITLE = re.compile(r"\A\s*Microsoft \w+ - |\.[A-Za-z][A-Za-z0-9]{1,4}\s*\Z|\A\W*untitled\W*\Z", re.IGNORECASE)
 _EDGE = 3  # lines at the top and at the bottom of a page that may be a running head or foot
@@ -26,10 +27,12 @@ _AFTER_NONE = frozenset(_ENDINGS.split())
 def read_pdf(raw: bytes) -> tuple[str, str]:
     """Read a PDF's text layer; the title from its metadata, unless a program wrote a file's name there.
 
+    The text of one without a text layer is recognised where Tesseract is installed.
+
     Raises
     ------
     DocumentError
-        The file is encrypted, broken or has no text layer.
+        The file is encrypted or broken, or has no text.
     """
     from pypdf import PdfReader
 
@@ -37,14 +40,18 @@ def read_pdf(raw: bytes) -> tuple[str, str]:
         reader = PdfReader(io.BytesIO(raw))
         locked = reader.is_encrypted and not reader.decrypt("")
         pages = [] if locked else [page.extract_text() for page in reader.pages]
+        if not locked and recognises() and not "".join(pages).strip():
+            pages = [scanned_text(page) for page in reader.pages]
         title = "" if locked else str((reader.metadata and reader.metadata.title) or "")
+    except DocumentError:
+        raise
     except Exception as error:  # foreign bytes make the parser raise kinds beyond its own
         raise DocumentError(f"the PDF cannot be read ({type(error).__name__})", fix="export it again") from None
     if locked:
         raise DocumentError("the PDF is encrypted", fix="remove its password")
     text = whole_words("\n".join(without_edges(pages)))
     if not any(char.isalnum() for char in text):
-        raise DocumentError("the PDF has no text layer", fix="run a text recognition over the scan first")
+        raise DocumentError("the PDF has no text layer", fix="install tesseract, or run a text recognition first")
     return "" if _NO_TITLE.search(title) else title, text
 
 

@@ -322,6 +322,9 @@ def _create(path: Path, lock_timeout: float) -> None:
         Database.create(path, {"version": "0", "store": uuid.uuid4().hex, "secret": opaque.mark(secret)})
 
 
+_OF_MODELS = {"encoder": "models.encoder", "pipeline": "models.pipeline"}  # the settings that decide these keys
+
+
 def _reconcile(database: Database, identity: Mapping[str, str]) -> dict[str, str]:
     """Compare the recorded identity with the given one, and record new keys."""
 
@@ -335,7 +338,7 @@ def _reconcile(database: Database, identity: Mapping[str, str]) -> dict[str, str
             raise StoreMismatchError(
                 f"the store was built with {key} = {recorded[key]!r}, now it is {identity[key]!r}",
                 where=database.directory.name,
-                fix=f"{REBUILD}, or choose {key} = {recorded[key]!r}",
+                fix=f"{REBUILD}, or choose {_OF_MODELS.get(key, key)} = {recorded[key].partition('@')[0]!r}",
             )
     new = {key: value for key, value in identity.items() if key not in recorded}
     if not new:
