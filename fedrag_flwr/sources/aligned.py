@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from fedrag_flwr.sources.tables import heads_columns, told_row
 
@@ -25,17 +25,20 @@ class _Table:
 
     def cells(self, line: str) -> tuple[str, ...]:
         """A line's cells."""
-        ends = (*self.starts[1:], len(line))
-        return tuple(line[start:end].strip() for start, end in zip(self.starts, ends, strict=True))
+        bounds = [0, *self.starts[1:], len(line)]
+        return tuple(line[start:end].strip() for start, end in pairwise(bounds))
+
+    def cuts(self, lines: Sequence[str]) -> bool:
+        """Whether a word of these lines crosses from one column to the next."""
+        return any(
+            " " not in line[start - 1 : start + 1] for line in lines for start in self.starts[1:] if line[start:]
+        )
 
     def fits(self, lines: Sequence[str]) -> bool:
-        """Whether no word of these lines crosses from one column to the next, and no cell has a gap."""
+        """Whether these lines have two blanks between columns, and no gap within one."""
         crossed = any(line[start - 2 : start].strip() for line in lines for start in self.starts[1:])
-        return (
-            bool(self.starts)
-            and not crossed
-            and not any(_PARTED.search(cell) for line in lines for cell in self.cells(line))
-        )
+        gap = any(_PARTED.search(cell) for line in lines for cell in self.cells(line))
+        return bool(self.starts) and not crossed and not gap
 
 
 def tables_told(text: str) -> str:
@@ -79,6 +82,8 @@ def _read(lines: Sequence[str], above: _Table | None, *, goes_on: bool) -> tuple
     body = [line for line in lines if not _LINE.fullmatch(line) and not _RULE.fullmatch(line)]
     if ruled := next((at for at, line in enumerate(lines) if at and _RULE.fullmatch(line)), 0):
         table = _Table(tuple(found.start() for found in re.finditer(r"[-=_]+", lines[ruled])), ())
+        if table.cuts(body):
+            return None
         heads = [line for line in lines[:ruled] if line in body]
         named = [" ".join(filter(None, part)) for part in zip(*map(table.cells, heads), strict=True)]
         return replace(table, heads=tuple(named)), _rows(body[len(heads) :], table)

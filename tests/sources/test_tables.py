@@ -51,6 +51,7 @@ def test_rows_of_aligned_text_are_told_under_their_heads(text: str, rows: Sequen
     "text",
     [
         "It was typed with two blanks.  Always so.\nBy an old hand.  A long one.\nSo here is  no table.",
+        "Name   Where\n----   -----\nAda Berg-Holm   cellar\nJo   attic",
         "- one thing   and\n- another     thing\n- a third     item",
         "Monday     9 to 5\nTuesday    9 to 5",
         "def add(a, b):\n        return a + b\n\n\nprint(add(1,  2))",
@@ -58,6 +59,11 @@ def test_rows_of_aligned_text_are_told_under_their_heads(text: str, rows: Sequen
 )
 def test_what_is_no_aligned_table_stays(text: str) -> None:
     assert tables_told(text) == text
+
+
+def test_nothing_left_of_the_first_rule_is_lost() -> None:
+    text = "    Name   Place\n    -----  -----\n 12 Ada    cellar\n  9 Jo     attic"
+    assert "Name: 12 Ada; Place: cellar" in tables_told(text)
 
 
 def test_a_line_of_text_below_a_table_is_no_row() -> None:
