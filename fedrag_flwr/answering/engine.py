@@ -23,6 +23,7 @@ from fedrag_flwr.answering.judge import (
     weighed,
 )
 from fedrag_flwr.answering.passages import EvidenceStore, PassageOrder, ranked_together, whole
+from fedrag_flwr.answering.persons import tells_of_persons
 from fedrag_flwr.answering.quote import best_quote, is_open
 from fedrag_flwr.answering.read import Draft, Reader
 from fedrag_flwr.answering.recall import Recall, Recalled
@@ -303,6 +304,8 @@ class Engine:
     def _read(self, asked: Asked, ranked: Sequence[RankedText], heard: Heard | None = None) -> Judged:
         """A quote where the question is open, or a table's cell; else what the model says over the first passages."""
         _, options = without_options(asked.text)
+        if not options and not tells_of_persons(asked.text, asked.analysis, whole(ranked)):
+            return Judged(Draft("", by="names"), whole(ranked[: self.limits.passages]), 0.0)
         if self.limits.quotes and not options and is_open(asked.text):
             return self._quoted(asked, ranked, heard)
         if not options and (cell := self._cell(asked, ranked)) is not None:

@@ -21,10 +21,27 @@ _CUT_SHORT = ABBREVIATIONS - {"no"}
 _SENTENCE = re.compile(r"(?<=[.!?])[\"'”)]*\s+(?=[\"'“(]*[A-Z0-9])")
 SURE, LIKELY = 0.75, 0.5  # confidence from which an answer is told as such
 NOTHING_READ, NO_BEARER = "there is nothing to read", "no passage bears it"  # decisions on evidence
-UNTOLD = "no passage tells it"
+UNTOLD, NO_PERSON = "no passage tells it", "no passage tells of the person who is asked about"
 MASKED = "what answers it is masked by its device"
 _MASK = re.compile(r"\[[A-Z][A-Z_ -]*\]")
 _NAMED = re.compile(r"\b[A-Z]\w+|\w*\d\w*")  # what may be a name or a number
+_MONTHS = frozenset(  # of a German date, whose day ends as a sentence does
+    (
+        "Januar",
+        "Februar",
+        "März",
+        "April",
+        "Mai",
+        "Juni",
+        "Juli",
+        "August",
+        "September",
+        "Oktober",
+        "November",
+        "Dezember",
+    )
+)
+_DAY = re.compile(r"\b\d{1,2}\.$")
 _SHORTENED = 3  # letters of the shortest word that is short for another
 
 
@@ -77,10 +94,12 @@ def in_words(confidence: float) -> str:
 
 
 def sentences_of(text: str) -> list[str]:
-    """The sentences of an answer; none ends with "Dr."."""
+    """The sentences of an answer; none ends with "Dr.", or with the day of "21. Mai"."""
     found: list[str] = []
     for part in filter(None, map(str.strip, _SENTENCE.split(text))):
-        if found and found[-1].rsplit(maxsplit=1)[-1].rstrip(".").casefold() in _CUT_SHORT:
+        last = found[-1].rsplit(maxsplit=1)[-1] if found else ""
+        in_date = _DAY.fullmatch(last) and part.split(maxsplit=1)[0].rstrip(".,") in _MONTHS
+        if in_date or last.rstrip(".").casefold() in _CUT_SHORT:
             found[-1] += f" {part}"
         else:
             found.append(part)
@@ -188,6 +207,8 @@ def why_declined(decisions: Sequence[Decision]) -> str:
         return "What answers it is masked by its device."
     if "confidence" in steps or "gate" in steps:
         return "Nothing sure enough was found."
+    if any(one.said == NO_PERSON for one in decisions):
+        return f"{NO_PERSON[0].upper()}{NO_PERSON[1:]}."
     if any(one.said == UNTOLD for one in decisions):
         return "None of the nearest passages tells it."
     if any(one.said == NOTHING_READ for one in decisions):

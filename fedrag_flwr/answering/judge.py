@@ -18,6 +18,7 @@ from fedrag_flwr.answering.cells import CELL_FEATURES, Cell
 from fedrag_flwr.answering.explain import (
     LONG,
     NO_BEARER,
+    NO_PERSON,
     NOTHING_READ,
     UNTOLD,
     bearing_first,
@@ -250,6 +251,8 @@ def _said(judged: Judged) -> Decision:
         return because("evidence", f"quoted: {in_words(judged.confidence)}", judged.confidence)
     if judged.draft.by == "cell":
         return because("evidence", f"a table's cell: {in_words(judged.confidence)}", judged.confidence)
+    if judged.draft.by == "names":
+        return because("evidence", NO_PERSON)
     if judged.draft.by == "spans":
         return because("evidence", UNTOLD, judged.confidence, LEAST_TOLD)
     read = f"{len(judged.units)} passages"

@@ -59,7 +59,7 @@ class Draft:
     logprob: float = math.nan
     least: float = math.nan
     unknown: float = math.nan
-    by: Literal["generator", "quote", "cell", "spans"] = "generator"
+    by: Literal["generator", "quote", "cell", "spans", "names"] = "generator"
 
     def timed(self, seconds: float) -> Cost:
         """The cost of a question that took so many seconds; a replayed generation keeps its own."""

@@ -353,12 +353,12 @@ def show_report(report: BuildReport, *, verbose: bool = False, english: bool = F
         without = [name for name, _, told in (one.rpartition(": ") for one in report.failed) if told == reason]
         named = ", ".join(without) if verbose or len(without) <= _MOST_NAMED else f"{len(without):,} documents"
         if without:
-            where = (
-                "searched all the same" if reason == NO_MEMORY else "searched here, and kept from others by any mask"
-            )
+            where = "searched all the same" if reason == NO_MEMORY else "searched here, not shared with others"
             err.print(f"[yellow]{reason}:[/] {escape(named)}; {where}", soft_wrap=True)
         if without and english and reason == NOT_ENGLISH:
-            err.print(f"[dim]to find more in them: --set models.encoder={MULTILINGUAL} --rebuild[/]", soft_wrap=True)
+            err.print(
+                f"[dim]to find more in them, build and ask with --set models.encoder={MULTILINGUAL}[/]", soft_wrap=True
+            )
 
 
 def _show_files(report: BuildReport, failed: int) -> None:
