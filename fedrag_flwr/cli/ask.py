@@ -130,7 +130,9 @@ def show(console: Console, answer: GivenAnswer, *, verbose: bool = False) -> Non
     count = len(texts) if verbose else first
     for rank, one in enumerate(texts[:count]):
         bears = rank == 0 and bool(answer.answer)
-        console.print(Text(f"\n{one.place} ({one.document or one.origin})", "" if bears else "dim"), highlight=False)
+        source = one.document or one.origin
+        place = one.place if one.place == source else f"{one.place} ({source})"
+        console.print(Text(f"\n{place}", "" if bears else "dim"), highlight=False)
         text = _marked(one.text, answer.answer) if bears else Text(one.text, "dim")
         console.print(Padding(text, (0, 0, 0, 2), expand=False), highlight=False)
     if more := len(texts[count:]):
