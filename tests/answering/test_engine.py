@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fedrag_flwr.answering.engine import Engine, Look, Looks
-from fedrag_flwr.answering.explain import MASKED
+from fedrag_flwr.answering.explain import MASKED, why_declined
 from fedrag_flwr.answering.judge import READ_FEATURES, Judge, shipped_judge
 from fedrag_flwr.answering.logistic import Logistic
 from fedrag_flwr.answering.prompts import closed_book_prompt, reading_prompt
@@ -74,6 +74,12 @@ def always(confidence: float) -> Judge:
     bias = float(np.log(confidence / (1.0 - confidence)))
     alike = Logistic(features=READ_FEATURES, weights=(0.0,) * len(READ_FEATURES), bias=bias)
     return replace(shipped_judge(), reading=alike)
+
+
+def test_who_asks_about_a_person_whom_no_passage_names_gets_no_other_s_ship(engine: Engine) -> None:
+    answer = saying(engine, "Ferry").at_home(asked("Which ship did Martha Quimby command?"))
+    assert (answer.text, answer.path, answer.cost.llm_calls) == ("", "abstained", 0)
+    assert why_declined(answer.decisions) == "No passage tells of the person who is asked about."
 
 
 # --- from memory ----------------------------------------------------------------------------------
