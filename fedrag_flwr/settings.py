@@ -130,6 +130,11 @@ class PrivacySettings(_Group):
         return self.share_documents and self.export == "none" and not self.further
 
     @property
+    def keeps_other_languages(self) -> bool:
+        """Whether nothing in another language leaves: what leaves is rewritten, by rules that are made for English."""
+        return not self.other_languages and (self.export != "none" or "presidio" in self.further)
+
+    @property
     def further(self) -> tuple[str, ...]:
         """The names of the operators beside the mode's."""
         return tuple(name for name in map(str.strip, self.operators.split(",")) if name)

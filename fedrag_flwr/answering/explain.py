@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from fedrag_flwr.answering.sentences import content_words
 from fedrag_flwr.records import Decision, EvidenceUnit
-from fedrag_flwr.text.lexicon import ABBREVIATIONS
+from fedrag_flwr.text.lexicon import ABBREVIATIONS, words
 from fedrag_flwr.text.segment import under_title
 from fedrag_flwr.text.words import told_words
 
@@ -25,22 +25,8 @@ UNTOLD, NO_PERSON = "no passage tells it", "no passage tells of the person who i
 MASKED = "what answers it is masked by its device"
 _MASK = re.compile(r"\[[A-Z][A-Z_ -]*\]")
 _NAMED = re.compile(r"\b[A-Z]\w+|\w*\d\w*")  # what may be a name or a number
-_MONTHS = frozenset(  # of a German date, whose day ends as a sentence does
-    (
-        "Januar",
-        "Februar",
-        "März",
-        "April",
-        "Mai",
-        "Juni",
-        "Juli",
-        "August",
-        "September",
-        "Oktober",
-        "November",
-        "Dezember",
-    )
-)
+# of a German date, whose day ends as a sentence does
+_MONTHS = words("Januar Februar März April Mai Juni Juli August September Oktober November Dezember")
 _DAY = re.compile(r"\b\d{1,2}\.$")
 _SHORTENED = 3  # letters of the shortest word that is short for another
 

@@ -13,12 +13,12 @@ from difflib import get_close_matches
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.text.base import QuestionAnalysis
 from fedrag_flwr.text.language import is_english
+from fedrag_flwr.text.lexicon import ROLES
 from fedrag_flwr.text.segment import under_title
 
 _WORD = re.compile(r"[^\W\d_]+")
 _NEAR = 4  # words between the parts of one name: middle names, or "Quill, Dr. Ada"
 _ALIKE = 0.85  # of two spellings of one name
-_FORMS = frozenset({"mr", "mrs", "ms", "miss", "dr", "prof", "sir", "st", "lady", "lord", "dame", "captain"})
 
 
 def tells_of_persons(question: str, analysis: QuestionAnalysis, units: Sequence[EvidenceUnit]) -> bool:
@@ -38,7 +38,7 @@ def _names(analysis: QuestionAnalysis) -> Iterator[list[str]]:
     for fact in analysis.facts:
         if fact.type == "PERSON":
             parts = [word.lower() for word in _WORD.findall(fact.text) if word[0].isupper() and len(word) > 1]
-            if len(name := [part for part in parts if part not in _FORMS]) > 1:
+            if len(name := [part for part in parts if part not in ROLES]) > 1:
                 yield name
 
 

@@ -96,6 +96,7 @@ def build(
         with open_device(name, folder, root, changes, sources or ()) as device, progress_bar() as progress:
             report = device.build(empty=empty, progress=progress)
             english = not device.settings.models.encoder
+            masked = device.settings.privacy.keeps_other_languages
     except EmptySourceError:
         if is_new and root.exists():  # nothing was read: there is no such device
             shutil.rmtree(root)
@@ -103,7 +104,7 @@ def build(
     if as_json:
         print_json(report)
     else:
-        show_report(report, verbose=verbose, english=english)
+        show_report(report, verbose=verbose, english=english, masked=masked)
 
 
 @inspect.command("items")
@@ -325,10 +326,11 @@ _WHY = {  # why a question and its answer became no memory, as people are told i
 }
 
 
-def show_report(report: BuildReport, *, verbose: bool = False, english: bool = False) -> None:
+def show_report(report: BuildReport, *, verbose: bool = False, english: bool = False, masked: bool = False) -> None:
     """Print what a build brought and cost.
 
-    `verbose` names what was skipped, and what has no memory; `english`: the encoder finds little in other languages.
+    `verbose` names what was skipped, and what has no memory; `english`: the encoder finds little in other languages,
+    `masked`: nothing in them is shared.
     """
     from fedrag_flwr.records import NO_MEMORY, NOT_ENGLISH, has_no_memory
 
@@ -353,12 +355,11 @@ def show_report(report: BuildReport, *, verbose: bool = False, english: bool = F
         without = [name for name, _, told in (one.rpartition(": ") for one in report.failed) if told == reason]
         named = ", ".join(without) if verbose or len(without) <= _MOST_NAMED else f"{len(without):,} documents"
         if without:
-            where = "searched all the same" if reason == NO_MEMORY else "searched here, not shared with others"
-            err.print(f"[yellow]{reason}:[/] {escape(named)}; {where}", soft_wrap=True)
+            shared = ", not shared with others" if masked and reason == NOT_ENGLISH else ""
+            err.print(f"[yellow]{reason}:[/] {escape(named)}; searched all the same{shared}", soft_wrap=True)
         if without and english and reason == NOT_ENGLISH:
-            err.print(
-                f"[dim]to find more in them, build and ask with --set models.encoder={MULTILINGUAL}[/]", soft_wrap=True
-            )
+            fix = f"build with --rebuild, and then ask, with --set models.encoder={MULTILINGUAL}"
+            err.print(f"[dim]to find more in them, {fix}[/]", soft_wrap=True)
 
 
 def _show_files(report: BuildReport, failed: int) -> None:

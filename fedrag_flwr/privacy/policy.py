@@ -93,7 +93,7 @@ def open_export_filter(
     personal = [kind for kind in PERSONAL_TYPES if kind not in drawn] if "presidio" in further else []
     known = KnownNames(names if mode != "none" or personal else None)
     operators: list[Operator] = []
-    if (mask_types or personal or response is not None) and not settings.other_languages:
+    if settings.keeps_other_languages:
         operators.append(EnglishAlone())
     if "erasure" in further:
         operators.append(QueryFocusedErasure(pipeline, encoder))

@@ -164,11 +164,8 @@ class DeviceSources:
         """Late interaction over the passages that come nearest; their tokens are encoded once for each version."""
         _, units, digests = self._store.paragraphs()
         documents = sorted(digests.items())
-        known = [
-            self._store.id,
-            documents,
-            self._questions.encoder.id,
-        ]  # not the version, which others' memories raise too
+        # not by the store's version, which others' memories raise too
+        known = [self._store.id, documents, self._questions.encoder.id]
         key = hashlib.sha256(json.dumps(known).encode()).hexdigest()
         try:
             tokens = TokenTable.load(self._tokens, units.ids, key)

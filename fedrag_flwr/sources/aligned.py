@@ -54,6 +54,7 @@ def tables_told(text: str) -> str:
         lines = list(run)
         while may_be and lines and not _PARTED.search(lines[0]):
             told.append(lines.pop(0))  # a title that is set deep, or a line above the heads
+            goes_on = False
         found = _read(lines, table, goes_on=goes_on) if may_be and lines else None
         if found is None:
             told += lines

@@ -194,9 +194,7 @@ SETS: Mapping[str, Callable[[Path, str], AnswerSet]] = {
     **{name: _domains(name) for name in ("openstax", "medquad")},
 }
 _MADE_UP = "-made-up"
-TABLES = "tables"
-LANGUAGES = ("english", "french", "german")
-WRITTEN = {name: _written(name) for name in (TABLES, *LANGUAGES)}
+WRITTEN = {name: _written(name) for name in ("tables", "english", "french", "german")}
 
 
 def known_sets() -> tuple[str, ...]:
