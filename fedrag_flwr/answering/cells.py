@@ -15,6 +15,7 @@ from fedrag_flwr.answering.recall import names_of
 from fedrag_flwr.answering.sentences import RankedText, content_words
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Vector
+from fedrag_flwr.text.quantities import numeric_spans
 from fedrag_flwr.text.support import forms
 from fedrag_flwr.text.words import told_words
 
@@ -37,6 +38,9 @@ _CELL = re.compile(r"(?P<head>[^:;\n]{1,60}): (?P<text>.*)")
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTHS = ("January", "February", "March", "April", "June", "July", "August", "September", "October")
 _LONG_NAMES = {name[:3]: name for name in (*_DAYS, *_MONTHS, "November", "December")} | {"Sept": "September"}
+_UNIT = re.compile(r"[(\[]([^()\[\]]+)[)\]]$")  # "Weight (kg)"
+_CURRENCY = re.compile(r"[A-Z]{3}")
+_PLAIN_NUMBER = re.compile(r"[-+−]?\d[\d.,’' ]*")
 _SHORT = re.compile(rf"\b(?:{'|'.join(_LONG_NAMES)})\b")
 
 
@@ -62,6 +66,16 @@ class Cell:
     text: str
     near: float
     features: tuple[float, ...] = ()
+
+    @property
+    def said(self) -> str:
+        """The cell; a plain number with the unit that its head tells: "Weight (kg): 12" says "12 kg"."""
+        found = _UNIT.search(self.head)
+        if found is None or not _PLAIN_NUMBER.fullmatch(self.text):
+            return self.text
+        whole = f"{self.text} {found[1]}"
+        measured = any((start, end) == (0, len(whole)) for start, end, _ in numeric_spans(whole))
+        return whole if measured or _CURRENCY.fullmatch(found[1]) else self.text
 
 
 def cells_of(text: str) -> list[tuple[str, str]]:

@@ -339,7 +339,7 @@ class Engine:
         confidence = self.judge.of_cell(asked.analysis, cell)
         if confidence < LEAST_CELL:
             return None
-        return Judged(Draft(cell.text, by="cell"), whole([ranked[cell.passage]]), confidence)
+        return Judged(Draft(cell.said, by="cell"), whole([ranked[cell.passage]]), confidence)
 
     def _answer(self, question: Question, asked: Asked, judged: Judged, start: float) -> Answer:
         """A judged draft as an answer, with the answer paths to home's passages."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.answering.cells import CELL_FEATURES, best_cell, cells_of
+from fedrag_flwr.answering.cells import CELL_FEATURES, Cell, best_cell, cells_of
 from fedrag_flwr.answering.judge import LEAST_CELL, shipped_judge
 from fedrag_flwr.answering.sentences import RankedText
 from fedrag_flwr.models.base import Encoder
@@ -49,6 +49,23 @@ def test_what_no_row_tells_is_unlikely(question: str, encoder: Encoder, pipeline
     found = best_cell(question, encoder.encode([question])[0], RANKED, encoder)
     assert found is not None
     assert shipped_judge().of_cell(pipeline.question(question), found) < LEAST_CELL
+
+
+@pytest.mark.parametrize(
+    ("head", "cell", "said"),
+    [
+        ("Weight (kg)", "12.5", "12.5 kg"),
+        ("Rent [EUR]", "1,150", "1,150 EUR"),
+        ("Fee (CHF)", "40", "40 CHF"),
+        ("Moisture (%)", "8", "8 %"),
+        ("Fee (child)", "12", "12"),  # no unit
+        ("Members (2019)", "31", "31"),
+        ("Weight (kg)", "12 kg", "12 kg"),
+        ("Weight", "12", "12"),
+    ],
+)
+def test_a_plain_number_is_said_with_the_unit_of_its_head(head: str, cell: str, said: str) -> None:
+    assert Cell(0, "Oak", head, cell, 1.0).said == said
 
 
 def test_prose_has_no_cells(encoder: Encoder) -> None:
