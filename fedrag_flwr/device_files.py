@@ -22,37 +22,20 @@ from fedrag_flwr.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """How a SuperNode reaches its SuperLink.
+    """How a SuperNode reaches its SuperLink."""
 
-    Parameters
-    ----------
-    address
-        Host and port.
-    certificates
-        The file of the authority that signed the SuperLink's certificate; None: the system's own authorities.
-    port
-        Of the SuperNode's interface for its own processes, on 127.0.0.1.
-    plain
-        Without TLS and without a key: for trials on one machine.
-    """
-
-    address: str
+    address: str  # host and port
+    # The file of the authority that signed the SuperLink's certificate; None: the system's own authorities.
     certificates: Path | None = None
-    port: int = 9094
-    plain: bool = False
+    port: int = 9094  # of the SuperNode's interface for its own processes, on 127.0.0.1
+    plain: bool = False  # without TLS and without a key: for trials on one machine
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceFiles:
-    """The files of one device, by their places.
+    """The files of one device, by their places."""
 
-    Parameters
-    ----------
-    root
-        The directory of the device's store.
-    """
-
-    root: Path
+    root: Path  # the directory of the device's store
 
     @classmethod
     def of(cls, name: str, home: str = "") -> DeviceFiles:

@@ -49,21 +49,12 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """How one type of message is handled.
+    """How one type of message is handled."""
 
-    Parameters
-    ----------
-    kind
-        The record that it must hold.
-    prepare
-        Decodes a message's content of a run, and gives the act that makes the record of the reply.
-    writes
-        Whether it changes what the device knows, so that it takes its turn after others that do.
-    """
-
-    kind: type
+    kind: type  # the record that it must hold
+    # Decodes a message's content of a run, and gives the act that makes the record of the reply.
     prepare: Callable[[Content, str], Callable[[Visit], object]]
-    writes: bool
+    writes: bool  # whether it changes what the device knows, so that it takes its turn after others that do
 
 
 def _on(kind: type[R], act: Callable[[Visit, R], object], *, writes: bool = False) -> Handler:

@@ -121,20 +121,11 @@ class Node:
     A deployed node names its device and its documents in its config (``device-name``, ``data-path``, and ``sources``:
     databases, graphs and mapping files, separated by spaces); in the simulation engine node i is the i-th folder under
     ``data.root`` that is not hidden.
-
-    Parameters
-    ----------
-    own
-        The node's config.
-    run
-        The run's settings, flat.
-    number
-        The node's id, by which a device is called that its settings do not name.
     """
 
-    own: NodeConfig
-    run: NodeConfig
-    number: int = 0
+    own: NodeConfig  # the node's config
+    run: NodeConfig  # the run's settings, flat
+    number: int = 0  # the node's id, by which a device is called that its settings do not name
 
     @property
     def asked(self) -> Settings:

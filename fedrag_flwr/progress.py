@@ -34,24 +34,12 @@ def read_step(line: str) -> Step | None:
 
 @dataclass(slots=True)
 class Pace:
-    """A `Progress` that tells each step with a guess of the seconds left, from the pace so far.
+    """A `Progress` that tells each step with a guess of the seconds left, from the pace so far."""
 
-    Parameters
-    ----------
-    system
-        What the work belongs to.
-    tell
-        Takes each step.
-    clock
-        Seconds.
-    every
-        Seconds between two steps that are told; the end of a phase always is.
-    """
-
-    system: str
-    tell: Callable[[Step], None]
-    clock: Callable[[], float] = time.monotonic
-    every: float = 0.0
+    system: str  # what the work belongs to
+    tell: Callable[[Step], None]  # takes each step
+    clock: Callable[[], float] = time.monotonic  # seconds
+    every: float = 0.0  # seconds between two steps that are told; the end of a phase always is
     told: float = float("-inf")
     started: dict[str, float] = field(default_factory=dict)
 

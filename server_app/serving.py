@@ -33,25 +33,13 @@ class Serving:
     Devices come and go: as soon as others are connected than before, and after `_REFRESH_SECONDS`, the strategy
     describes, builds and shares anew, which costs little where nothing has changed. No question and no answer is in
     its log, and none is kept at the server but by a strategy with caches of its own (`hybrid-fusion`).
-
-    Parameters
-    ----------
-    grid
-        Flower's grid.
-    run_id
-        Bound into every message.
-    strategy
-        Closes the questions.
-    settings
-        Of the run.
-    clock, sleep
-        Seconds for intervals, and what passes them.
     """
 
-    grid: Grid
-    run_id: str
-    strategy: FederatedRag
-    settings: Settings
+    grid: Grid  # flower's grid
+    run_id: str  # bound into every message
+    strategy: FederatedRag  # closes the questions
+    settings: Settings  # of the run
+    # clock, sleep: seconds for intervals, and what passes them.
     clock: Clock = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     _nodes: frozenset[int] = frozenset()

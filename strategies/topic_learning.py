@@ -22,26 +22,13 @@ class TopicLearning:
     """Lets devices learn by which topics they file: federated spherical k-means over encrypted sums.
 
     It sees which devices take part, and whether they hold the same topics. Sketches, sums and topics it does not see.
-
-    Parameters
-    ----------
-    transport
-        Of the strategy.
-    cards
-        Of the devices that take part, by node.
-    key
-        The server's, by which devices tag what they send.
-    topics
-        How many of them are learnt.
-    needed
-        How many devices must hold the key under which they learn.
     """
 
-    transport: Transport
-    cards: Mapping[int, DeviceCard]
-    key: SealingKey
-    topics: int
-    needed: int
+    transport: Transport  # of the strategy
+    cards: Mapping[int, DeviceCard]  # of the devices that take part, by node
+    key: SealingKey  # the server's, by which devices tag what they send
+    topics: int  # how many of them are learnt
+    needed: int  # how many devices must hold the key under which they learn
 
     def learn(self, nodes: Sequence[int]) -> list[int]:
         """The nodes that file by the same topics then; those that hold the same already learn no others.

@@ -56,15 +56,9 @@ def steps(clock: Callable[[], float] = time.time) -> Iterator[int]:
 
 @dataclass(slots=True)
 class ByteQuota:
-    """Counts what each node sends.
+    """Counts what each node sends."""
 
-    Parameters
-    ----------
-    most_bytes
-        Payload bytes of one node in the run of one system.
-    """
-
-    most_bytes: int = MOST_BYTES
+    most_bytes: int = MOST_BYTES  # payload bytes of one node in the run of one system
     _bytes: Counter[int] = field(default_factory=Counter)
     _unasked: Counter[int] = field(default_factory=Counter)
 
@@ -118,51 +112,28 @@ class Transport:
     A message that a device lost, because it was away or its app died, is sent again under the same number, with a
     pause that doubles, within the round's time. A device that fails, lags or replies nonsense is named in
     `traffic.missing`, and the round goes on; of two replies to one message the first counts.
-
-    Parameters
-    ----------
-    grid
-        Flower's grid.
-    run
-        The run's id; replies of another run are refused.
-    timeout
-        Seconds after which a round goes on without those who are silent. Each reply begins them anew for the others,
-        who may have had to wait for a processor.
-    retries, pause
-        How often a message is sent again, and the seconds before the first time. A device for which that did not help
-        gets one try a round until it replies.
-    names
-        Device names by node id, for reports; filled by the describe step.
-    asked
-        The messages of the present round by their ids.
-    steps
-        Numbers for requests, ever higher; one series for all systems of a run.
-    byte quota
-        What a device may send.
-    progress
-        Told of each reply.
-    delays
-        Seconds that the latest reply of each node took.
-    waited
-        Seconds that went into sending and waiting, of all rounds.
-    silent
-        The nodes that did not reply to the last message in time.
     """
 
-    grid: Grid
-    run: str
+    grid: Grid  # flower's grid
+    run: str  # the run's id; replies of another run are refused
+    # Seconds after which a round goes on without those who are silent. Each reply begins them anew for the others, who
+    # may have had to wait for a processor.
     timeout: float
+    # retries, pause: how often a message is sent again, and the seconds before the first time. A device for which that
+    # did not help gets one try a round until it replies.
     retries: int = 0
     pause: float = 1.0
+    # Device names by node id, for reports; filled by the describe step.
     names: dict[int, str] = field(default_factory=dict)
-    asked: dict[str, Message] = field(default_factory=dict)
+    asked: dict[str, Message] = field(default_factory=dict)  # the messages of the present round by their ids
+    # Numbers for requests, ever higher; one series for all systems of a run.
     steps: Iterator[int] = field(default_factory=steps)
-    quota: ByteQuota = field(default_factory=ByteQuota)
-    progress: Progress = silent
+    quota: ByteQuota = field(default_factory=ByteQuota)  # what a device may send
+    progress: Progress = silent  # told of each reply
     traffic: Traffic = field(default_factory=Traffic)
-    delays: dict[int, float] = field(default_factory=dict)
-    waited: float = 0.0
-    silent: frozenset[int] = frozenset()
+    delays: dict[int, float] = field(default_factory=dict)  # seconds that the latest reply of each node took
+    waited: float = 0.0  # seconds that went into sending and waiting, of all rounds
+    silent: frozenset[int] = frozenset()  # the nodes that did not reply to the last message in time
     clock: Callable[[], float] = time.monotonic
     _away: set[int] = field(default_factory=set)  # nodes that no retry reached
     _singly: bool = False  # whether replies are pulled one by one

@@ -46,26 +46,15 @@ _SHORT = re.compile(rf"\b(?:{'|'.join(_LONG_NAMES)})\b")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell that may answer.
+    """A cell that may answer."""
 
-    Parameters
-    ----------
-    passage
-        The row's place among the ranked passages.
-    row, head, text
-        The row's first cell, the column's head, the cell.
-    near
-        How near row and head come to the question.
-    features
-        What is known of it, in the order of `CELL_FEATURES` but the last.
-    """
-
-    passage: int
+    passage: int  # the row's place among the ranked passages
+    # row, head, text: the row's first cell, the column's head, the cell.
     row: str
     head: str
     text: str
-    near: float
-    features: tuple[float, ...] = ()
+    near: float  # how near row and head come to the question
+    features: tuple[float, ...] = ()  # what is known of it, in the order of `CELL_FEATURES` but the last
 
     @property
     def said(self) -> str:

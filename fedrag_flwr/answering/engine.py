@@ -54,27 +54,13 @@ Near = Callable[[Vector], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much is read, and from which confidence it counts.
+    """How much is read, and from which confidence it counts."""
 
-    Parameters
-    ----------
-    passages
-        Home's first ones, which are read whole.
-    quotes
-        Whether open questions are answered by a quote, without the model.
-    top_k
-        Memories whose owners are asked.
-    abstain_below
-        Confidence below which no answer is given.
-    ask_below
-        Confidence below which others are asked.
-    """
-
-    passages: int
-    quotes: bool
-    top_k: int
-    abstain_below: float
-    ask_below: float
+    passages: int  # home's first ones, which are read whole
+    quotes: bool  # whether open questions are answered by a quote, without the model
+    top_k: int  # memories whose owners are asked
+    abstain_below: float  # confidence below which no answer is given
+    ask_below: float  # confidence below which others are asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,39 +109,19 @@ class Looks:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """Answers questions on one device; makes no difference between simulation and deployment.
+    """Answers questions on one device; makes no difference between simulation and deployment."""
 
-    Parameters
-    ----------
-    recall
-        The memories.
-    store
-        The device's passages.
-    reader
-        Asks the model.
-    encoder, pipeline
-        Read the question.
-    limits
-        How much is read, and from which confidence it counts.
-    order
-        Ranks passages; None: by the cosine of their vectors.
-    judge
-        Gives answers their confidence.
-    clock
-        Seconds for timing.
-    looks
-        What was found for questions that stay open, so that whoever finishes them does not look again.
-    """
-
-    recall: Recall
-    evidence_store: EvidenceStore
-    reader: Reader
+    recall: Recall  # the memories
+    evidence_store: EvidenceStore  # the device's passages
+    reader: Reader  # asks the model
+    # encoder, pipeline: read the question.
     encoder: Encoder
     pipeline: Pipeline
-    limits: Limits
-    order: PassageOrder | None = None
-    judge: Judge = field(default_factory=shipped_judge)
-    clock: Clock = time.perf_counter
+    limits: Limits  # how much is read, and from which confidence it counts
+    order: PassageOrder | None = None  # ranks passages; None: by the cosine of their vectors
+    judge: Judge = field(default_factory=shipped_judge)  # gives answers their confidence
+    clock: Clock = time.perf_counter  # seconds for timing
+    # What was found for questions that stay open, so that whoever finishes them does not look again.
     looks: Looks = field(default_factory=Looks)
 
     # --- ways of answering ----------------------------------------------------------------------

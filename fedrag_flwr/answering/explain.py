@@ -46,21 +46,11 @@ AnyText = TypeVar("AnyText", bound=Text)
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Where an answer comes from, as people are told.
+    """Where an answer comes from, as people are told."""
 
-    Parameters
-    ----------
-    lead
-        The words: "From memory:", "Read in".
-    name
-        What they name: the memory's question, or a document with its heading; "" where they name nothing.
-    sure
-        The confidence in words; "" where nobody judged the answer.
-    """
-
-    lead: str
-    name: str = ""
-    sure: str = ""
+    lead: str  # the words: "From memory:", "Read in"
+    name: str = ""  # what they name: the memory's question, or a document with its heading; "" where they name nothing
+    sure: str = ""  # the confidence in words; "" where nobody judged the answer
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.lead, self.name, f"({self.sure})" if self.sure else "")))

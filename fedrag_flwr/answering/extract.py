@@ -24,21 +24,11 @@ _SHARED = 0.4  # of a span by an answer, where there is no span; this and `UNREA
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """The likeliest words of all passages.
+    """The likeliest words of all passages."""
 
-    Parameters
-    ----------
-    text
-        The words, as they stand in the passage; empty where nothing was read.
-    place
-        The passage's place among those read.
-    features
-        What is known of them, in the order of `EXTRACT_FEATURES`.
-    """
-
-    text: str
-    place: int
-    features: tuple[float, ...]
+    text: str  # the words, as they stand in the passage; empty where nothing was read
+    place: int  # the passage's place among those read
+    features: tuple[float, ...]  # what is known of them, in the order of `EXTRACT_FEATURES`
 
     def beside(self, question: str, answer: str) -> tuple[float, ...]:
         """How an answer of the generator stands to these words, in the order of `AGREEMENT_FEATURES`."""

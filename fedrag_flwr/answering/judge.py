@@ -68,24 +68,12 @@ _NUMERIC = frozenset({"DATE", "YEAR", "TIME", "CARDINAL", "QUANTITY", "PERCENT",
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Gives answers their confidence.
+    """Gives answers their confidence."""
 
-    Parameters
-    ----------
-    reading
-        Of answers that a model wrote or that are quoted.
-    spans
-        Of a passage's own words: whether any passage tells an answer.
-    cells
-        Of a table's cells.
-    recall
-        Of answers from memory.
-    """
-
-    reading: Logistic
-    spans: Logistic
-    cells: Logistic
-    recall: Logistic
+    reading: Logistic  # of answers that a model wrote or that are quoted
+    spans: Logistic  # of a passage's own words: whether any passage tells an answer
+    cells: Logistic  # of a table's cells
+    recall: Logistic  # of answers from memory
 
     @classmethod
     def load(cls, path: Path = SHIPPED) -> Self:

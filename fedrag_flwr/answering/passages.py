@@ -38,21 +38,11 @@ class PassageOrder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EvidenceStore:
-    """A device's own passages and sentences.
+    """A device's own passages and sentences."""
 
-    Parameters
-    ----------
-    device
-        The device's name, the origin of its units.
-    store
-        Holds sentences, passages and hyperedges.
-    most
-        First passages whose sentences are looked at for a question.
-    """
-
-    device: str
-    store: MemoryStore
-    most: int = RANKED
+    device: str  # the device's name, the origin of its units
+    store: MemoryStore  # holds sentences, passages and hyperedges
+    most: int = RANKED  # first passages whose sentences are looked at for a question
 
     def ranked(self, question: str, vector: Vector, order: PassageOrder | None) -> list[RankedText]:
         """The first passages for a question, with their sentences; without an order the nearest ones."""

@@ -46,21 +46,11 @@ _LONGEST_NAME = 7  # words of what is defined
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """Sentences of one passage that stand together.
+    """Sentences of one passage that stand together."""
 
-    Parameters
-    ----------
-    passage
-        Its place among the ranked passages.
-    text
-        The sentences.
-    chance
-        How likely the best of them bears an answer, in [0, 1].
-    """
-
-    passage: int
-    text: str
-    chance: float
+    passage: int  # its place among the ranked passages
+    text: str  # the sentences
+    chance: float  # how likely the best of them bears an answer, in [0, 1]
 
 
 def is_open(question: str) -> bool:

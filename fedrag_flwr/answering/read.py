@@ -33,32 +33,16 @@ _LEAD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An answer before anybody judges it.
+    """An answer before anybody judges it."""
 
-    Parameters
-    ----------
-    text
-        The answer; empty where there is none.
-    cost
-        Of the call.
-    setup
-        Seconds of loading the model, which are no question's own.
-    logprob
-        Mean log-probability of the tokens that it wrote; nan where the model does not tell.
-    least
-        The lowest of them: where a sentence says the question again, the doubt lies in a word or two.
-    unknown
-        Log-probability of saying that it does not know instead; nan where that was not asked.
-    by
-        Who gave it: the generator, a quote of sentences, a table's cell, or the reader of spans.
-    """
-
-    text: str
-    cost: Cost = field(default_factory=Cost)
-    setup: float = 0.0
-    logprob: float = math.nan
+    text: str  # the answer; empty where there is none
+    cost: Cost = field(default_factory=Cost)  # of the call
+    setup: float = 0.0  # seconds of loading the model, which are no question's own
+    logprob: float = math.nan  # mean log-probability of the tokens that it wrote; nan where the model does not tell
+    # The lowest of them: where a sentence says the question again, the doubt lies in a word or two.
     least: float = math.nan
-    unknown: float = math.nan
+    unknown: float = math.nan  # log-probability of saying that it does not know instead; nan where that was not asked
+    # Who gave it: the generator, a quote of sentences, a table's cell, or the reader of spans.
     by: Literal["generator", "quote", "cell", "spans", "names"] = "generator"
 
     def timed(self, seconds: float) -> Cost:
@@ -69,23 +53,12 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Asks the model.
+    """Asks the model."""
 
-    Parameters
-    ----------
-    generator
-        Gives the model; called when it is first needed.
-    max_tokens
-        Longest answer, in tokens.
-    seed
-        Of sampling.
-    spans
-        Finds an answer's own words in passages; None: answers are the generator's alone.
-    """
-
-    generator: Callable[[], Generator]
-    max_tokens: int
-    seed: int = 0
+    generator: Callable[[], Generator]  # gives the model; called when it is first needed
+    max_tokens: int  # longest answer, in tokens
+    seed: int = 0  # of sampling
+    # Finds an answer's own words in passages; None: answers are the generator's alone.
     spans: SpanReader | None = field(default_factory=load_span_reader)
 
     def plain(self, question: str, units: Sequence[EvidenceUnit]) -> Draft:

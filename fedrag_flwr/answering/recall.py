@@ -45,45 +45,23 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A memory that answers a question.
+    """A memory that answers a question."""
 
-    Parameters
-    ----------
-    match
-        The memory with its score.
-    relation
-        Share of the words that the question asks by which the memory tells, in [0, 1].
-    """
-
-    match: Match
-    relation: float
+    match: Match  # the memory with its score
+    relation: float  # share of the words that the question asks by which the memory tells, in [0, 1]
 
 
 @dataclass(slots=True)
 class Recall:
-    """The memories of a device at work.
+    """The memories of a device at work."""
 
-    Parameters
-    ----------
-    matcher
-        Exact matching over them.
-    encoder
-        Tells how near two words are.
-    least
-        Score from which a memory answers (eq. 13).
-    told
-        Share of the question's words that a memory must tell by.
-    quorum
-        Whom to believe where devices contradict each other.
-    support
-        The sentences from which a memory was made, each under its title; none for another device's.
-    """
-
-    matcher: Matcher
-    encoder: Encoder
+    matcher: Matcher  # exact matching over them
+    encoder: Encoder  # tells how near two words are
+    # Score from which a memory answers (eq. 13).
     least: float
-    told: float
-    quorum: Quorum
+    told: float  # share of the question's words that a memory must tell by
+    quorum: Quorum  # whom to believe where devices contradict each other
+    # The sentences from which a memory was made, each under its title; none for another device's.
     support: Callable[[MemoryItem], Iterable[str]]
     _words: dict[str, Vector] = field(default_factory=dict)
     _true: dict[str, bool] = field(default_factory=dict)

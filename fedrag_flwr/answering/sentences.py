@@ -39,28 +39,15 @@ _LEAST_ODDS, _MOST_ODDS = -6.0, 5.0
 
 @dataclass(frozen=True, slots=True)
 class RankedText:
-    """A passage as the ranking gives it.
+    """A passage as the ranking gives it."""
 
-    Parameters
-    ----------
-    id, title
-        The passage's.
-    sentences
-        In reading order.
-    cosines
-        Of each sentence with the question.
-    log_odds
-        Of the passage, by the learned reranker.
-    origin
-        The device that holds it.
-    """
-
+    # id, title: the passage's.
     id: str
     title: str
-    sentences: Sequence[str]
-    cosines: Sequence[float]
-    log_odds: float
-    origin: str = ""
+    sentences: Sequence[str]  # in reading order
+    cosines: Sequence[float]  # of each sentence with the question
+    log_odds: float  # of the passage, by the learned reranker
+    origin: str = ""  # the device that holds it
 
     @property
     def bounded_odds(self) -> float:

@@ -14,14 +14,9 @@ _FEW = 10  # records up to which every shared entity tells something
 
 @dataclass(frozen=True, slots=True)
 class AssociationGraph:
-    """Records are neighbours where they share an entity; the rarer what they share, the nearer they are.
+    """Records are neighbours where they share an entity; the rarer what they share, the nearer they are."""
 
-    Parameters
-    ----------
-    adjacent
-        The nearest neighbours of each record, nearest first, with their weights.
-    """
-
+    # The nearest neighbours of each record, nearest first, with their weights.
     adjacent: Mapping[str, tuple[tuple[str, float], ...]] = field(default_factory=dict)
 
     @classmethod

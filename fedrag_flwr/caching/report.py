@@ -49,31 +49,17 @@ _EXAMPLES = (
 
 @dataclass(frozen=True, slots=True)
 class Reporter:
-    """Answers a question over what devices told, and reports on it.
+    """Answers a question over what devices told, and reports on it."""
 
-    Parameters
-    ----------
-    reader
-        Asks the model for the answer.
-    encoder, pipeline
-        Read the question and what was told.
-    words
-        Of what was told that the model reads.
-    abstain_below
-        Confidence below which no answer is given.
-    writer
-        Who writes the report: the model, checked against what was told; rules that quote; or nobody.
-    clock
-        Seconds for timing.
-    """
-
-    reader: Reader
+    reader: Reader  # asks the model for the answer
+    # encoder, pipeline: read the question and what was told.
     encoder: Encoder
     pipeline: Pipeline
-    words: int
-    abstain_below: float
+    words: int  # of what was told that the model reads
+    abstain_below: float  # confidence below which no answer is given
+    # Who writes the report: the model, checked against what was told; rules that quote; or nobody.
     writer: Writer = "model"
-    clock: Clock = time.perf_counter
+    clock: Clock = time.perf_counter  # seconds for timing
 
     @classmethod
     def of(cls, settings: Settings, tools: Models, writer: Writer) -> Reporter:

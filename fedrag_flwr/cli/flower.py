@@ -27,22 +27,13 @@ _PATIENCE = 10.0  # seconds between asking processes to stop and making them
 
 @dataclass(frozen=True, slots=True)
 class Flower:
-    """Flower's commands, run with the environment that the app needs.
+    """Flower's commands, run with the environment that the app needs."""
 
-    Parameters
-    ----------
-    home
-        The app's home; Flower keeps its own state in ``flwr`` below it.
-    superlink
-        The connection's name in Flower's configuration in that place; "": the default one, which simulates, and
-        ``FLWR_HOME`` where that is set.
-    mark
-        By which its processes are known.
-    """
-
-    home: Path
+    home: Path  # the app's home; Flower keeps its own state in ``flwr`` below it
+    # The connection's name in Flower's configuration in that place; "": the default one, which simulates, and
+    # ``FLWR_HOME`` where that is set.
     superlink: str = ""
-    mark: str = field(default_factory=lambda: uuid.uuid4().hex)
+    mark: str = field(default_factory=lambda: uuid.uuid4().hex)  # by which its processes are known
 
     @property
     def environment(self) -> dict[str, str]:

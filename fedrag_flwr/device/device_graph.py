@@ -103,26 +103,15 @@ _EACH = 100  # bytes of a summary beside its text and its vector
 
 @dataclass(slots=True)
 class DeviceGraph:
-    """What a device does with its knowledge graph.
+    """What a device does with its knowledge graph."""
 
-    Parameters
-    ----------
-    device
-        The device's name.
-    store, export filter, hide
-        Its memory, what lets texts and vectors leave, and its opaque ids.
-    models
-        The models.
-    settings
-        Of the run.
-    """
-
-    device: str
+    device: str  # the device's name
+    # store, export, hide: its memory, what lets texts and vectors leave, and its opaque ids.
     store: MemoryStore
     export: ExportFilter
     hide: OpaqueIds
-    models: Models
-    settings: Settings
+    models: Models  # the models
+    settings: Settings  # of the run
     _retriever: tuple[tuple[int, int], GraphRetriever] | None = None
     _overview: tuple[list[str], NDArray[np.float32]] | None = None
 

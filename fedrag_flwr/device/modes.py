@@ -137,15 +137,9 @@ class Engines:
 
 @dataclass(frozen=True, slots=True)
 class DeviceAnswers:
-    """The ways in which a device answers.
+    """The ways in which a device answers."""
 
-    Parameters
-    ----------
-    device
-        The device, of which it uses the part that a mode needs.
-    """
-
-    device: EdgeDevice
+    device: EdgeDevice  # the device, of which it uses the part that a mode needs
 
     def ask(self, question: Question, mode: AnswerMode, *, own: bool = False) -> Answer | OpenQuestion:
         """Answer one question at home, with its evidence; `own` says that people here ask it."""

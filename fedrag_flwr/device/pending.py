@@ -21,44 +21,23 @@ OWN_ALONE = "this device answers in runs what its own people ask, and nothing el
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What a device makes of a run's questions before it answers any.
+    """What a device makes of a run's questions before it answers any."""
 
-    Parameters
-    ----------
-    questions
-        Those that it answers, with their texts.
-    own
-        The ids of those that people here have asked; each may be withdrawn while it is answered.
-    refused
-        What is told of those that the run words and this device does not answer.
-    """
-
-    questions: tuple[Question, ...]
-    own: frozenset[str]
-    refused: tuple[Answer, ...]
+    questions: tuple[Question, ...]  # those that it answers, with their texts
+    own: frozenset[str]  # the ids of those that people here have asked; each may be withdrawn while it is answered
+    refused: tuple[Answer, ...]  # what is told of those that the run words and this device does not answer
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceWaiting:
-    """A device's outbox, and what came of its questions.
+    """A device's outbox, and what came of its questions."""
 
-    Parameters
-    ----------
-    device
-        The device's name.
-    outbox, delivered
-        The questions that wait, and answers to those that did.
-    export filter
-        Through which texts of questions leave, where a strategy needs them.
-    settings
-        Of the run.
-    """
-
-    device: str
+    device: str  # the device's name
+    # outbox, delivered: the questions that wait, and answers to those that did.
     outbox: Outbox
     delivered: DeliveredAnswers
-    export: ExportFilter
-    settings: Settings
+    export: ExportFilter  # through which texts of questions leave, where a strategy needs them
+    settings: Settings  # of the run
 
     def let_wait(self, question: Question) -> bool:
         """Put a question into the outbox if this device has one; whether it waits now.

@@ -25,25 +25,14 @@ _NO_VECTOR: Vector = np.zeros(0, dtype=np.float32)  # of a question, where homes
 
 @dataclass(slots=True)
 class Releases:
-    """Keeps a device's filter up to date with its documents, and takes through it what parts of the device have made.
+    """Keeps a device's filter up to date with its documents; what the device makes goes out through it."""
 
-    Parameters
-    ----------
-    device
-        The device's name.
-    store
-        Its memory.
-    export filter, hide
-        What lets texts and vectors leave, and the device's opaque ids.
-    settings
-        Of the run.
-    """
-
-    device: str
-    store: MemoryStore
+    device: str  # the device's name
+    store: MemoryStore  # its memory
+    # export, hide: what lets texts and vectors leave, and the device's opaque ids.
     export: ExportFilter
     hide: OpaqueIds
-    settings: Settings
+    settings: Settings  # of the run
     _informed: int = -1  # the store's version that the export filter knows the private names of
 
     def __post_init__(self) -> None:

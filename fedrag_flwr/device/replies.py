@@ -57,17 +57,10 @@ class PassageCentroids:
 
     Neither a request nor a run has a say in how passages are grouped: two groupings of the same passages could be
     subtracted from each other.
-
-    Parameters
-    ----------
-    keeper
-        Knows the device's memory, and its export filter.
-    secret
-        The device's own; it seeds the grouping.
     """
 
-    keeper: Releases
-    secret: bytes
+    keeper: Releases  # knows the device's memory, and its export filter
+    secret: bytes  # the device's own; it seeds the grouping
 
     def present(self) -> Centroids:
         """The groups as documents and filter are now; made anew where a name or a document came meanwhile."""
@@ -133,25 +126,14 @@ _STRICTNESS: tuple[Exchange, ...] = get_args(Exchange)  # the most open first
 
 @dataclass(frozen=True, slots=True)
 class DeviceGiving:
-    """What leaves a device because another party asked for it.
+    """What leaves a device because another party asked for it."""
 
-    Parameters
-    ----------
-    releases
-        Keeps the export filter up to date that it leaves by, and knows the device's memory.
-    sources
-        Where the documents are.
-    graph, store
-        The device's knowledge graph and its own evidence.
-    groups
-        Of its passages, as the export filter shows them.
-    """
-
-    releases: Releases
-    sources: SourceSet
+    releases: Releases  # keeps the export filter up to date that it leaves by, and knows the device's memory
+    sources: SourceSet  # where the documents are
+    # graph, evidence_store: the device's knowledge graph and its own evidence.
     graph: DeviceGraph
     evidence_store: EvidenceStore
-    groups: PassageCentroids
+    groups: PassageCentroids  # of its passages, as the export filter shows them
 
     def memories(self, request: ShareRequest) -> Delta:
         """What of this device's memories is new, and what was withdrawn, since a version of its store; in pages.

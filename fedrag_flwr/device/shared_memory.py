@@ -48,23 +48,14 @@ class OpaqueIds:
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """How a device shares its memories.
+    """How a device shares its memories."""
 
-    Parameters
-    ----------
-    device
-        The device's name.
-    store, export filter, hide
-        The device's memories, what lets them leave, and its opaque ids.
-    page_bytes
-        Bytes that a page may take on the wire.
-    """
-
-    device: str
+    device: str  # the device's name
+    # store, export, hide: the device's memories, what lets them leave, and its opaque ids.
     store: MemoryStore
     export: ExportFilter
     hide: OpaqueIds
-    page_bytes: int
+    page_bytes: int  # bytes that a page may take on the wire
 
     def page(self, request: ShareRequest, generation: str) -> Delta:
         """Release a page of what came, changed or went since the version that a request names.

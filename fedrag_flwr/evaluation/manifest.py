@@ -68,41 +68,21 @@ _URL = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)://")
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """How a run was made.
+    """How a run was made."""
 
-    Parameters
-    ----------
-    settings
-        The run's settings, with paths cut to file names, and URLs and secrets left out.
-    versions
-        Version of each package that matters, and the start of a hash of this one's files (``code``); packages that are
-        not installed are left out.
-    models
-        Model ids (name and hash) by role.
-    seed
-        The run's seed.
-    machine
-        System, processor with the instructions that models run faster with, logical cores, memory in GB, how many
-        processes wanted one meanwhile (``load``), and the threads of numerical libraries where they are told.
-    fitted
-        What each file of weights in the package was fitted on.
-    started
-        UTC time in ISO 8601.
-    seconds
-        Wall-clock seconds of the whole run.
-    schema
-        Version of the result files' layout.
-    """
-
-    settings: Mapping[str, object]
-    seed: int
+    settings: Mapping[str, object]  # the run's settings, with paths cut to file names, and URLs and secrets left out
+    seed: int  # the run's seed
+    # Version of each package that matters, and the start of a hash of this one's files (``code``); packages that are
+    # not installed are left out.
     versions: Mapping[str, str] = field(default_factory=dict)
-    models: Mapping[str, str] = field(default_factory=dict)
+    models: Mapping[str, str] = field(default_factory=dict)  # model ids (name and hash) by role
+    # System, processor with the instructions that models run faster with, logical cores, memory in GB, how many
+    # processes wanted one meanwhile (``load``), and the threads of numerical libraries where they are told.
     machine: Mapping[str, str | int | float] = field(default_factory=dict)
-    fitted: Mapping[str, str] = field(default_factory=dict)
-    started: str = ""
-    seconds: float = 0.0
-    schema: int = SCHEMA
+    fitted: Mapping[str, str] = field(default_factory=dict)  # what each file of weights in the package was fitted on
+    started: str = ""  # UTC time in ISO 8601
+    seconds: float = 0.0  # wall-clock seconds of the whole run
+    schema: int = SCHEMA  # version of the result files' layout
 
 
 def collect_manifest(

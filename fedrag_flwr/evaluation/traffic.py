@@ -37,18 +37,11 @@ class PhaseTraffic:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """The traffic of one system's whole run.
+    """The traffic of one system's whole run."""
 
-    Parameters
-    ----------
-    by_phase
-        Messages, bytes and seconds by phase of the run (describe, build, share, answer, ...).
-    missing
-        Devices that were lost, each with the reason.
-    """
-
+    # Messages, bytes and seconds by phase of the run (describe, build, share, answer, ...).
     by_phase: Mapping[str, PhaseTraffic] = field(default_factory=dict)
-    missing: Mapping[str, str] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)  # devices that were lost, each with the reason
 
     @property
     def messages(self) -> int:

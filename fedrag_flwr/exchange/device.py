@@ -22,28 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SealedExchange:
-    """A device's keys and what they are for.
+    """A device's keys and what they are for."""
 
-    Parameters
-    ----------
-    device
-        The device's name.
-    key
-        For which others seal.
-    routing, summaries
-        Its parts in private routing, and in summaries for members alone.
-    release
-        Puts texts, as they may leave, to questions that come without.
-    most
-        Units of evidence that an owner may give for one question.
-    """
-
-    device: str
-    key: SealingKey
+    device: str  # the device's name
+    key: SealingKey  # for which others seal
+    # routing, summaries: its parts in private routing, and in summaries for members alone.
     routing: PrivateRouting
     summaries: PrivateSummaries
+    # Puts texts, as they may leave, to questions that come without.
     release: Callable[[Sequence[Question]], Sequence[Question]]
-    most: int
+    most: int  # units of evidence that an owner may give for one question
 
     @classmethod
     def of(cls, device: EdgeDevice) -> Self:

@@ -195,15 +195,9 @@ Train = Callable[[ControllerRequest], ControllerUpdate]
 
 @dataclass(frozen=True, slots=True)
 class PrivateTraining:
-    """Puts a plain step of training between reading a sum and giving a term.
+    """Puts a plain step of training between reading a sum and giving a term."""
 
-    Parameters
-    ----------
-    sums
-        Of this device's groups.
-    """
-
-    sums: GroupSums
+    sums: GroupSums  # of this device's groups
 
     def train(self, request: ControllerRequest, noise: float, train: Train, run: str) -> ControllerUpdate:
         """One step: read the sums, train as on plain numbers, and encrypt what comes of it.

@@ -62,24 +62,12 @@ FEWEST_VERTICES = 3
 
 @dataclass(frozen=True, slots=True)
 class KeyEdges:
-    """Hyperedges as keys.
+    """Hyperedges as keys."""
 
-    Parameters
-    ----------
-    names
-        What each edge is about: the bridge vertex in lower case, or the passage; length e.
-    vertices
-        Sparse 0/1 membership, shape (e, v).
-    passages
-        Sparse 0/1: passages to which an edge gives its score, shape (e, p).
-    weights
-        Weight of each edge, shape (e,).
-    """
-
-    names: tuple[str, ...]
-    vertices: csr_array
-    passages: csr_array
-    weights: Floats
+    names: tuple[str, ...]  # what each edge is about: the bridge vertex in lower case, or the passage; length e
+    vertices: csr_array  # sparse 0/1 membership, shape (e, v)
+    passages: csr_array  # sparse 0/1: passages to which an edge gives its score, shape (e, p)
+    weights: Floats  # weight of each edge, shape (e,)
 
     def only(self, kept: NDArray[np.int64]) -> KeyEdges:
         """Some of the edges, by row."""
@@ -89,17 +77,10 @@ class KeyEdges:
 
 @dataclass(frozen=True, slots=True)
 class PathSettings:
-    """How answer-path edges are weighted.
+    """How answer-path edges are weighted."""
 
-    Parameters
-    ----------
-    weighting
-        None: every edge weighs 1 (the static hypergraph).
-    loops_twice
-        Whether a tuple that begins and ends in its bridge counts twice there, as in the paper's published code.
-    """
-
-    weighting: ConfidenceWeighting | None
+    weighting: ConfidenceWeighting | None  # none: every edge weighs 1 (the static hypergraph)
+    # Whether a tuple that begins and ends in its bridge counts twice there, as in the paper's published code.
     loops_twice: bool = False
 
 
@@ -160,18 +141,10 @@ def _row_sums(matrix: csr_array) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class DiffusionSettings:
-    """How far scores spread.
+    """How far scores spread."""
 
-    Parameters
-    ----------
-    seed_share
-        Share of its seed that a vertex keeps at each step, in [0, 1] (rho).
-    depth
-        Steps, from 1 (T).
-    """
-
-    seed_share: float = 0.35
-    depth: int = 1
+    seed_share: float = 0.35  # share of its seed that a vertex keeps at each step, in [0, 1] (rho)
+    depth: int = 1  # steps, from 1 (T)
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.seed_share <= 1.0 or self.depth < 1:

@@ -20,35 +20,16 @@ Grouping = Literal["learned", "random"]
 
 @dataclass(frozen=True, slots=True)
 class LearningSettings:
-    """FD-RAG's hyperparameters (5.1, C.2) and the product's bounds on work.
+    """FD-RAG's hyperparameters (5.1, C.2) and the product's bounds on work."""
 
-    Parameters
-    ----------
-    threshold
-        Memberships above it are kept (mu).
-    intra_weight
-        Weight of the intra-hyperedge term (lambda).
-    margin
-        Distance beyond which dissimilar prototypes do not repel (gamma).
-    units_per_edge
-        Units for each candidate hyperedge (the paper: 4).
-    candidates
-        Nearest candidate hyperedges that a unit may join.
-    steps
-        Most projected-gradient steps.
-    learning_rate
-        First step that backtracking tries.
-    grouping
-        ``learned``, or ``random`` for an ablation: units dealt to hyperedges without regard to meaning.
-    """
-
-    threshold: float = 0.5
-    intra_weight: float = 0.6
-    margin: float = 1.0
-    units_per_edge: int = 4
-    candidates: int = 8
-    steps: int = 300
-    learning_rate: float = 0.05
+    threshold: float = 0.5  # memberships above it are kept (mu)
+    intra_weight: float = 0.6  # weight of the intra-hyperedge term (lambda)
+    margin: float = 1.0  # distance beyond which dissimilar prototypes do not repel (gamma)
+    units_per_edge: int = 4  # units for each candidate hyperedge (the paper: 4)
+    candidates: int = 8  # nearest candidate hyperedges that a unit may join
+    steps: int = 300  # most projected-gradient steps
+    learning_rate: float = 0.05  # first step that backtracking tries
+    # ``learned``, or ``random`` for an ablation: units dealt to hyperedges without regard to meaning.
     grouping: Grouping = "learned"
 
 

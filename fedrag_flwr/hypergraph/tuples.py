@@ -24,25 +24,15 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class TupleTable:
-    """The tuples of a corpus: n rows over v vertices and p passages.
+    """The tuples of a corpus: n rows over v vertices and p passages."""
 
-    Parameters
-    ----------
-    vertices
-        The heads and tails as they are written, in ascending order.
-    passages
-        Ids of all passages, those without a tuple too.
-    heads, tails, places
-        Vertex, vertex and passage of each tuple, shape (n,).
-    factual, salience, bridge, confidence
-        The tuples' confidences in [0, 1], shape (n,).
-    """
-
-    vertices: tuple[str, ...]
-    passages: tuple[str, ...]
+    vertices: tuple[str, ...]  # the heads and tails as they are written, in ascending order
+    passages: tuple[str, ...]  # ids of all passages, those without a tuple too
+    # heads, tails, places: vertex, vertex and passage of each tuple, shape (n,).
     heads: Rows
     tails: Rows
     places: Rows
+    # factual, salience, bridge, confidence: the tuples' confidences in [0, 1], shape (n,).
     factual: Floats
     salience: Floats
     bridge: Floats

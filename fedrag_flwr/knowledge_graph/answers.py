@@ -22,43 +22,20 @@ _UNITS = 12  # of the graph's evidence among which as many are read as the budge
 
 @dataclass(frozen=True, slots=True)
 class GraphAnswers:
-    """Answers questions over what a graph leads to.
+    """Answers questions over what a graph leads to."""
 
-    Parameters
-    ----------
-    device
-        The device's name.
-    retrieve
-        Gives at most so many units for a question's vector.
-    lead
-        How far home's summaries are nearer to the question than others', from its vector.
-    encoder, pipeline
-        Read the question.
-    reader
-        Asks the model.
-    gate
-        Judges candidates.
-    words
-        Of evidence for one question.
-    abstain_below
-        Confidence below which no answer is given.
-    candidates
-        Candidates that are drawn over one prompt.
-    clock
-        Seconds for timing.
-    """
-
-    device: str
-    retrieve: Retrieve
-    lead: Callable[[Vector], float]
+    device: str  # the device's name
+    retrieve: Retrieve  # gives at most so many units for a question's vector
+    lead: Callable[[Vector], float]  # how far home's summaries are nearer to the question than others', from its vector
+    # encoder, pipeline: read the question.
     encoder: Encoder
     pipeline: Pipeline
-    reader: Reader
-    gate: Gate
-    words: int
-    abstain_below: float
-    candidates: int
-    clock: Clock = time.perf_counter
+    reader: Reader  # asks the model
+    gate: Gate  # judges candidates
+    words: int  # of evidence for one question
+    abstain_below: float  # confidence below which no answer is given
+    candidates: int  # candidates that are drawn over one prompt
+    clock: Clock = time.perf_counter  # seconds for timing
 
     def local(self, question: Question) -> Answer:
         """One answer over home's evidence, whatever it is worth."""

@@ -19,27 +19,13 @@ RECUT_SHARE = 0.5  # with more of the vertices affected than this, the graph is 
 
 @dataclass(frozen=True, slots=True)
 class CutSettings:
-    """How a graph is cut.
+    """How a graph is cut."""
 
-    Parameters
-    ----------
-    most
-        Most vertices of a community.
-    least
-        Communities with fewer are merged into their closest neighbour.
-    resolution
-        Of modularity; higher gives more communities.
-    iterations
-        Leiden cycles.
-    seed
-        Of Leiden's order of moves.
-    """
-
-    most: int = 60
-    least: int = 6
-    resolution: float = 1.0
-    iterations: int = 8
-    seed: int = 7
+    most: int = 60  # most vertices of a community
+    least: int = 6  # communities with fewer are merged into their closest neighbour
+    resolution: float = 1.0  # of modularity; higher gives more communities
+    iterations: int = 8  # leiden cycles
+    seed: int = 7  # of Leiden's order of moves
 
     def __post_init__(self) -> None:
         if not 1 <= self.least <= self.most or self.resolution <= 0 or self.iterations < 1:

@@ -24,27 +24,13 @@ _UNKNOWN = 0.5  # what a signal counts for that is not known
 
 @dataclass(frozen=True, slots=True)
 class GateModel:
-    """Confidence in home's answers as a logistic function of signals.
+    """Confidence in home's answers as a logistic function of signals."""
 
-    Parameters
-    ----------
-    signals
-        Those that it looks at.
-    weights
-        One for each of them.
-    bias
-        Confidence's log-odds where all signals are 0.
-    threshold
-        Confidence from which home answers.
-    fitted_on
-        What weights and threshold were fitted on.
-    """
-
-    signals: tuple[str, ...]
-    weights: tuple[float, ...]
-    bias: float
-    threshold: float
-    fitted_on: str = ""
+    signals: tuple[str, ...]  # those that it looks at
+    weights: tuple[float, ...]  # one for each of them
+    bias: float  # confidence's log-odds where all signals are 0
+    threshold: float  # confidence from which home answers
+    fitted_on: str = ""  # what weights and threshold were fitted on
 
     def __post_init__(self) -> None:
         if not set(self.signals) <= set(SIGNALS) or len(self.weights) != len(self.signals):
@@ -92,18 +78,10 @@ class GateDecision:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Decides over candidates.
+    """Decides over candidates."""
 
-    Parameters
-    ----------
-    reader
-        Measures the signals.
-    model
-        Combines them.
-    """
-
-    reader: SignalReader
-    model: GateModel
+    reader: SignalReader  # measures the signals
+    model: GateModel  # combines them
 
     def decide(
         self,

@@ -32,35 +32,17 @@ UNKNOWN_LEAD = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What is known of home's candidate answers and of the evidence that they rest on.
+    """What is known of home's candidate answers and of the evidence that they rest on."""
 
-    Parameters
-    ----------
-    certain
-        Share of the candidates that say something.
-    cosine
-        Mean cosine between the candidates' vectors, of all pairs that say something.
-    jaccard
-        Mean Jaccard index of their words.
-    claims
-        Mean share of a candidate's claims (names, amounts, dates; without any its content words) that another makes.
-    supported
-        Share of the candidates whose words stand together in the evidence.
-    nearness
-        Cosine of the question to the nearest evidence.
-    coverage
-        Share of the question's anchors that the evidence names.
-    lead
-        0.5, and more by as much as home's nearest summary is nearer to the question than the nearest of all others'.
-    """
-
-    certain: float
-    cosine: float
-    jaccard: float
+    certain: float  # share of the candidates that say something
+    cosine: float  # mean cosine between the candidates' vectors, of all pairs that say something
+    jaccard: float  # mean Jaccard index of their words
+    # Mean share of a candidate's claims (names, amounts, dates; without any its content words) that another makes.
     claims: float
-    supported: float
-    nearness: float
-    coverage: float
+    supported: float  # share of the candidates whose words stand together in the evidence
+    nearness: float  # cosine of the question to the nearest evidence
+    coverage: float  # share of the question's anchors that the evidence names
+    # 0.5, and more by as much as home's nearest summary is nearer to the question than the nearest of all others'.
     lead: float = UNKNOWN_LEAD
 
     @property
@@ -84,14 +66,9 @@ MEANINGS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class SignalReader:
-    """Measures signals.
+    """Measures signals."""
 
-    Parameters
-    ----------
-    encoder, pipeline
-        The device's.
-    """
-
+    # encoder, pipeline: the device's.
     encoder: Encoder
     pipeline: Pipeline
 

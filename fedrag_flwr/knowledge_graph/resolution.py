@@ -33,24 +33,12 @@ Place = tuple[str, str]  # a document's id and a key in it
 
 @dataclass(frozen=True, slots=True)
 class Entities:
-    """Entity ids by mention, and what each is called.
+    """Entity ids by mention, and what each is called."""
 
-    Parameters
-    ----------
-    of
-        The entity of each (document id, key).
-    names
-        The commonest surface form of each entity.
-    types
-        The commonest type of each.
-    aliases
-        Other surface forms of each, sorted.
-    """
-
-    of: Mapping[Place, str]
-    names: Mapping[str, str]
-    types: Mapping[str, str]
-    aliases: Mapping[str, tuple[str, ...]]
+    of: Mapping[Place, str]  # the entity of each (document id, key)
+    names: Mapping[str, str]  # the commonest surface form of each entity
+    types: Mapping[str, str]  # the commonest type of each
+    aliases: Mapping[str, tuple[str, ...]]  # other surface forms of each, sorted
 
 
 @dataclass(slots=True)

@@ -26,18 +26,10 @@ RANK_OFFSET = 60.0  # of reciprocal rank fusion (Cormack et al. 2009)
 
 @dataclass(frozen=True)
 class VectorTable:
-    """Vectors by id: one of the device's vector indexes.
+    """Vectors by id: one of the device's vector indexes."""
 
-    Parameters
-    ----------
-    ids
-        Length n.
-    vectors
-        Shape (n, dimension), unit rows.
-    """
-
-    ids: Sequence[str]
-    vectors: Floats
+    ids: Sequence[str]  # length n
+    vectors: Floats  # shape (n, dimension), unit rows
 
     @classmethod
     def of(cls, vectors: Mapping[str, Floats]) -> VectorTable:
@@ -66,26 +58,15 @@ class GraphIndex:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalSettings:
-    """How far retrieval looks.
+    """How far retrieval looks."""
 
-    Parameters
-    ----------
-    entities, relations, chunks
-        Nearest ones that are taken of each.
-    neighbours
-        Heaviest neighbours of each entity, whose passages are led to as well.
-    passages
-        Passages whose sentences compete.
-    levels
-        Which levels take part; with ``chunk`` alone the graph is not looked at.
-    """
-
+    # entities, relations, chunks: nearest ones that are taken of each.
     entities: int = 10
     relations: int = 10
     chunks: int = 10
-    neighbours: int = 3
-    passages: int = 8
-    levels: frozenset[Level] = LEVELS
+    neighbours: int = 3  # heaviest neighbours of each entity, whose passages are led to as well
+    passages: int = 8  # passages whose sentences compete
+    levels: frozenset[Level] = LEVELS  # which levels take part; with ``chunk`` alone the graph is not looked at
 
 
 class GraphRetriever:

@@ -45,25 +45,13 @@ _EXAMPLES = (
 
 @dataclass(frozen=True, slots=True)
 class Subgraph:
-    """A community as it is to be summed up, the weightiest first.
+    """A community as it is to be summed up, the weightiest first."""
 
-    Parameters
-    ----------
-    subjects
-        What the passages' titles name, with the headings below them.
-    entities
-        Names of its entities; those in `told_once` only one passage tells.
-    relations
-        Its relations in words.
-    sources
-        The sentences that state all this.
-    """
-
-    subjects: tuple[str, ...]
-    entities: tuple[str, ...]
+    subjects: tuple[str, ...]  # what the passages' titles name, with the headings below them
+    entities: tuple[str, ...]  # names of its entities; those in `told_once` only one passage tells
     told_once: frozenset[str]
-    relations: tuple[str, ...]
-    sources: tuple[str, ...]
+    relations: tuple[str, ...]  # its relations in words
+    sources: tuple[str, ...]  # the sentences that state all this
 
 
 class Summarizer(Protocol):
@@ -89,17 +77,12 @@ class ExtractiveSummarizer:
     """Lists subjects, entities and relations, without a model.
 
     Titles and headings stay as subjects in any case but for numbers: they say what a device has.
-
-    Parameters
-    ----------
-    detail
-        ``full``, or ``erased``: no numbers, no entity that only one passage tells, no wording of a relation.
-    most_copied
-        Largest share of a summary's word 5-grams that may stand in its sources; relations go until it is kept, then
-        subjects, then entities.
     """
 
+    # ``full``, or ``erased``: no numbers, no entity that only one passage tells, no wording of a relation.
     detail: Detail = "full"
+    # Largest share of a summary's word 5-grams that may stand in its sources; relations go until it is kept, then
+    # subjects, then entities.
     most_copied: float = 0.1
 
     @property

@@ -34,18 +34,10 @@ class _Claim:
 
 @dataclass(frozen=True, slots=True)
 class Quorum:
-    """How many devices must tell what is believed.
+    """How many devices must tell what is believed."""
 
-    Parameters
-    ----------
-    home
-        The device where questions are asked.
-    least
-        Devices that must tell what home's own documents do not; 0: none.
-    """
-
-    home: str
-    least: int = 0
+    home: str  # the device where questions are asked
+    least: int = 0  # devices that must tell what home's own documents do not; 0: none
 
     def heard(self, top: Top, least_score: float, places: int) -> list[Match]:
         """The memories that are near enough, best first, of which no other device can take all places.

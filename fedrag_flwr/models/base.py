@@ -15,20 +15,11 @@ Heard = Callable[[str], None]  # is told a text while it is written
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A chat prompt: a fixed prefix, whose model state is kept, and a variable tail.
+    """A chat prompt: a fixed prefix, whose model state is kept, and a variable tail."""
 
-    Parameters
-    ----------
-    system
-        The instruction.
-    examples
-        Worked (user, assistant) turns; with `system` they form the fixed prefix.
-    user
-        The variable tail: this question with its evidence.
-    """
-
-    system: str
-    user: str
+    system: str  # the instruction
+    user: str  # the variable tail: this question with its evidence
+    # Worked (user, assistant) turns; with `system` they form the fixed prefix.
     examples: tuple[tuple[str, str], ...] = ()
 
 

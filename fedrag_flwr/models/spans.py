@@ -26,21 +26,11 @@ _BATCH = 8  # windows in one forward pass
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """An answer's words in a passage.
+    """An answer's words in a passage."""
 
-    Parameters
-    ----------
-    text
-        The words, as they stand there.
-    score
-        Log-odds of these words against none in the passage.
-    told
-        Log-odds that the passage tells an answer at all.
-    """
-
-    text: str
-    score: float
-    told: float
+    text: str  # the words, as they stand there
+    score: float  # log-odds of these words against none in the passage
+    told: float  # log-odds that the passage tells an answer at all
 
 
 class SpanReader:

@@ -34,33 +34,17 @@ class AnswerCache:
     An answer is void as soon as one of its own sentences or passages is gone or says something else, or one of the
     memories that it rests on is gone. One that rests on others' evidence or memories is void as soon as their documents
     are heard to have changed, and after `hours`, as they may be silent.
-
-    Parameters
-    ----------
-    device
-        Whose sentences are its own.
-    store, notes
-        The sentences, and where answers are kept.
-    similarity
-        Cosine from which questions are alike; above 1 nothing is given again.
-    hours
-        Longest life of an answer over others' evidence.
-    verbatim
-        Whether a question is like another only in the same words, but for case and space.
-    by
-        What answers are made with (settings, models, rules): those of others are not given.
-    clock
-        Seconds since the epoch.
     """
 
-    device: str
+    device: str  # whose sentences are its own
+    # store, notes: the sentences, and where answers are kept.
     store: MemoryStore
     notes: WalkNotes
-    similarity: float
-    hours: float
-    by: str = ""
-    clock: Clock = time.time
-    verbatim: bool = False
+    similarity: float  # cosine from which questions are alike; above 1 nothing is given again
+    hours: float  # longest life of an answer over others' evidence
+    by: str = ""  # what answers are made with (settings, models, rules): those of others are not given
+    clock: Clock = time.time  # seconds since the epoch
+    verbatim: bool = False  # whether a question is like another only in the same words, but for case and space
 
     def of(self, own: bool) -> AnswerCache:
         """The answers to questions of the people here, or to those of a run: neither tells of the other."""

@@ -29,31 +29,16 @@ _ANY_DOCUMENT = "any document"  # the budget's entity: a sketch spends it for al
 
 @dataclass(frozen=True, slots=True)
 class DeviceSketches:
-    """A device's sketch and those that its neighbours told.
+    """A device's sketch and those that its neighbours told."""
 
-    Parameters
-    ----------
-    device
-        The device's name.
-    store, export filter
-        Its memory, and what lets sketches leave.
-    notes
-        Where what was told is kept.
-    topics
-        By which documents are filed.
-    settings
-        Of the run.
-    kept
-        Where sketches and their budget are kept; they outlive the store, or the budget would start anew.
-    """
-
-    device: str
+    device: str  # the device's name
+    # store, export: its memory, and what lets sketches leave.
     store: MemoryStore
     export: ExportFilter
-    notes: WalkNotes
-    topics: Topics
-    settings: Settings
-    kept: Path
+    notes: WalkNotes  # where what was told is kept
+    topics: Topics  # by which documents are filed
+    settings: Settings  # of the run
+    kept: Path  # where sketches and their budget are kept; they outlive the store, or the budget would start anew
 
     def gossip(self, request: GossipRequest) -> GossipReply:
         """Keep what neighbours told, and tell each what is reached without it.

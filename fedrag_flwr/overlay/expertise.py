@@ -19,31 +19,18 @@ UNKNOWN = 0.01  # documents that a neighbour is taken to reach where nothing is 
 
 @dataclass(frozen=True, slots=True)
 class LearningRules:
-    """How a peer learns.
+    """How a peer learns."""
 
-    Parameters
-    ----------
-    half_life
-        Questions seen after which what was learnt counts half.
-    most
-        Pairs of neighbour and topic that are kept, and judgements of neighbours; those that count least go first.
-    discount
-        Credit of a neighbour that only led on, for each hop to the peer that answered; 0: answering peers alone get it.
-    miss
-        Share of its worth on a topic that a neighbour loses where it did not know and another did; 0 is DRAG's, which
-        learns of successes alone.
-    reputation
-        Whether neighbours that returned junk are passed over.
-    trusted
-        Reputation below which a neighbour is not asked at all.
-    """
-
-    half_life: float = 5_000.0
+    half_life: float = 5_000.0  # questions seen after which what was learnt counts half
+    # Pairs of neighbour and topic that are kept, and judgements of neighbours; those that count least go first.
     most: int = 4_096
+    # Credit of a neighbour that only led on, for each hop to the peer that answered; 0: answering peers alone get it.
     discount: float = 0.5
+    # Share of its worth on a topic that a neighbour loses where it did not know and another did; 0 is DRAG's, which
+    # learns of successes alone.
     miss: float = 0.1
-    reputation: bool = True
-    trusted: float = 0.3
+    reputation: bool = True  # whether neighbours that returned junk are passed over
+    trusted: float = 0.3  # reputation below which a neighbour is not asked at all
 
 
 class ExpertiseState(TypedDict):

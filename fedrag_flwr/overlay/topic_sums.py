@@ -118,18 +118,10 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class TopicLearner:
-    """What a device does for topics that the federation learns.
+    """What a device does for topics that the federation learns."""
 
-    Parameters
-    ----------
-    sketches
-        This device's sketch of the public headings, from which learning starts.
-    sums
-        Of this device's groups.
-    """
-
-    sketches: DeviceSketches
-    sums: GroupSums
+    sketches: DeviceSketches  # this device's sketch of the public headings, from which learning starts
+    sums: GroupSums  # of this device's groups
 
     def topics(self) -> Topics:
         """The topics that were learnt; their names are numbers that no other learning gives.

@@ -49,18 +49,10 @@ class Topics:
 
 @dataclass(frozen=True, slots=True)
 class ModelTopics:
-    """Lets the local model choose among the headings that are nearest to a question (Algorithm 1, line 1).
+    """Lets the local model choose among the headings that are nearest to a question (Algorithm 1, line 1)."""
 
-    Parameters
-    ----------
-    topics
-        The headings.
-    generator
-        The model.
-    """
-
-    topics: Topics
-    generator: Generator
+    topics: Topics  # the headings
+    generator: Generator  # the model
 
     def weights(self, question: str, near: Mapping[int, float]) -> dict[int, float]:
         """The topic that the model chooses of those near, with weight 1."""

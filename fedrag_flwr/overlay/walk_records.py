@@ -14,15 +14,9 @@ from fedrag_flwr.records import Lesson, Outcome, TopicWeight
 
 @dataclass(frozen=True, slots=True)
 class Judgements:
-    """The neighbours through which good answers came home, each until somebody says what the answer was worth.
+    """The neighbours through which good answers came home, each until somebody says what the answer was worth."""
 
-    Parameters
-    ----------
-    notes
-        Where they are kept.
-    """
-
-    notes: WalkNotes
+    notes: WalkNotes  # where they are kept
 
     def note(self, lessons: Iterable[Lesson]) -> None:
         """Note through whom home's good answers came."""

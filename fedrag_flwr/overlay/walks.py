@@ -27,23 +27,14 @@ _LEARNING = ("topic", "sketch")
 
 @dataclass(frozen=True, slots=True)
 class WalkRules:
-    """How far and how wide a question goes.
+    """How far and how wide a question goes."""
 
-    Parameters
-    ----------
-    kind
-        ``flooding``: to all neighbours that were not queried, breadth first. ``random``: to one, drawn anew at each
-        hop among all neighbours and the peer itself. ``topic``: to the `fanout` best of those that were not
-        queried, breadth first (Algorithm 1). ``sketch``: the same, but the best peer of all that wait comes first.
-    max_hops
-        Hops at which a walk ends (H_max).
-    fanout
-        Neighbours to which a peer passes a question on (k).
-    """
-
+    # ``flooding``: to all neighbours that were not queried, breadth first. ``random``: to one, drawn anew at each hop
+    # among all neighbours and the peer itself. ``topic``: to the `fanout` best of those that were not queried, breadth
+    # first (Algorithm 1). ``sketch``: the same, but the best peer of all that wait comes first.
     kind: WalkKind = "topic"
-    max_hops: int = 6
-    fanout: int = 4
+    max_hops: int = 6  # hops at which a walk ends (H_max)
+    fanout: int = 4  # neighbours to which a peer passes a question on (k)
 
     @classmethod
     def of(cls, kind: WalkKind) -> WalkRules:

@@ -26,32 +26,17 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """The texts of one thing that wants to leave, rewritten together so that a replacement is the same everywhere.
+    """The texts of one thing that wants to leave, rewritten together so that a replacement is the same everywhere."""
 
-    Parameters
-    ----------
-    prose
-        Texts to read and to rewrite, for instance a question and its answer.
-    anchors
-        Normal forms that follow the replacements found in the prose.
-    known
-        Typed spans that the caller knows already, for instance the answer to a question that asks for a person.
-    changes
-        What the operators so far have changed.
-    refusal
-        Why the thing may not leave at all; empty while it may.
-    question
-        What the texts are to answer, where they are evidence for a question; it does not leave with them.
-    beside
-        Texts of this device that the prose was taken from: they are read for what in it is a name, and do not leave.
-    """
-
-    prose: tuple[str, ...]
-    anchors: tuple[str, ...] = ()
+    prose: tuple[str, ...]  # texts to read and to rewrite, for instance a question and its answer
+    anchors: tuple[str, ...] = ()  # normal forms that follow the replacements found in the prose
+    # Typed spans that the caller knows already, for instance the answer to a question that asks for a person.
     known: tuple[Fact, ...] = ()
-    changes: tuple[Change, ...] = ()
-    refusal: str = ""
+    changes: tuple[Change, ...] = ()  # what the operators so far have changed
+    refusal: str = ""  # why the thing may not leave at all; empty while it may
+    # What the texts are to answer, where they are evidence for a question; it does not leave with them.
     question: str = ""
+    # Texts of this device that the prose was taken from: they are read for what in it is a name, and do not leave.
     beside: tuple[str, ...] = ()
 
 

@@ -26,29 +26,17 @@ _ADD = """INSERT INTO outgoing VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (hour, run,
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """What left of one kind.
+    """What left of one kind."""
 
-    Parameters
-    ----------
-    hour
-        When: the beginning of an hour, in seconds since 1970; of several hours the last.
-    run
-        The run that asked for it; empty where none did.
-    kind
-        What the filter released (`items`, `evidence`, `summaries`, `answers`, `questions`, `vectors`, `documents`,
-        `sketches`, `sums`), or the type of a message, whose bytes hold all that the message carried.
-    count, bytes
-        How many, and the bytes of their texts and vectors, or of the whole messages.
-    withheld
-        How many the export filter kept back.
-    """
-
-    hour: int
-    run: str
+    hour: int  # when: the beginning of an hour, in seconds since 1970; of several hours the last
+    run: str  # the run that asked for it; empty where none did
+    # What the filter released (`items`, `evidence`, `summaries`, `answers`, `questions`, `vectors`, `documents`,
+    # `sketches`, `sums`), or the type of a message, whose bytes hold all that the message carried.
     kind: str
+    # count, bytes: how many, and the bytes of their texts and vectors, or of the whole messages.
     count: int
     bytes: int
-    withheld: int
+    withheld: int  # how many the export filter kept back
 
 
 class OutgoingLedger:

@@ -27,20 +27,14 @@ class Register:
 
     A sentence seldom says all that its document knows: "Kowalska was admitted" names a person only to one who has read
     "Dr. Jadwiga Kowalska" elsewhere, and a bare number is a patient's only beside its label.
-
-    Parameters
-    ----------
-    spans
-        Private names and identifiers by their words in lower case, names of two letters by these as they are written;
-        identifiers also by all their letters and digits joined, as another text groups them otherwise.
-    types
-        The type that the pipeline gives a name, in normal form, most often; a whole name speaks for its last word too.
-    common
-        Words that are written in lower case more often than not; of two letters none, as "ng" says nothing of "Ng".
     """
 
+    # Private names and identifiers by their words in lower case, names of two letters by these as they are written;
+    # identifiers also by all their letters and digits joined, as another text groups them otherwise.
     spans: Mapping[str, tuple[Fact, ...]] = field(default_factory=dict)
+    # The type that the pipeline gives a name, in normal form, most often; a whole name speaks for its last word too.
     types: Mapping[str, str] = field(default_factory=dict)
+    # Words that are written in lower case more often than not; of two letters none, as "ng" says nothing of "Ng".
     common: frozenset[str] = frozenset()
 
     def tell(self, bundle: Bundle) -> Bundle:

@@ -101,20 +101,11 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One step on the way to an answer: what was decided, in words, and what decided it.
+    """One step on the way to an answer: what was decided, in words, and what decided it."""
 
-    Parameters
-    ----------
-    step
-        What it was about.
-    said
-        The decision and its reason.
-    score, threshold
-        What was measured, and what it was compared with; both 0 where nothing was.
-    """
-
-    step: Step
-    said: Line
+    step: Step  # what it was about
+    said: Line  # the decision and its reason
+    # score, threshold: what was measured, and what it was compared with; both 0 where nothing was.
     score: Weight = 0.0
     threshold: Weight = 0.0
 

@@ -39,32 +39,18 @@ TopicStage = Literal["known", "sketch", "count", "move", "keep"]
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The most that a field of a travelling record may hold.
+    """The most that a field of a travelling record may hold."""
 
-    Parameters
-    ----------
-    chars
-        Longest text, in characters.
-    lines
-        Whether a text may have line breaks. Else it arrives as one line, and without control characters: no sender
-        makes a prompt, a page or a terminal read it as more than a text.
-    items
-        Most elements of a sequence.
-    low, high
-        Smallest and largest number.
-    size
-        Most bytes.
-    empty
-        Whether vectors may have no values at all: they are not told then.
-    """
-
-    chars: int = 0
+    chars: int = 0  # longest text, in characters
+    # Whether a text may have line breaks. Else it arrives as one line, and without control characters: no sender makes
+    # a prompt, a page or a terminal read it as more than a text.
     lines: bool = False
-    items: int = 0
+    items: int = 0  # most elements of a sequence
+    # low, high: smallest and largest number.
     low: float = 0.0
     high: float = 0.0
-    size: int = 0
-    empty: bool = False
+    size: int = 0  # most bytes
+    empty: bool = False  # whether vectors may have no values at all: they are not told then
 
 
 Name = Annotated[str, Bound(chars=200)]

@@ -97,28 +97,16 @@ class PathStep:
 
 @dataclass(frozen=True, slots=True)
 class ChosenPath:
-    """The answer path that speaks most for a passage: how a question leads to it (HKVM-RAG eq. 2 to 6).
+    """The answer path that speaks most for a passage: how a question leads to it (HKVM-RAG eq. 2 to 6)."""
 
-    Parameters
-    ----------
-    passage_id
-        The passage.
-    bridge
-        The vertex, in lower case, that all of the path's tuples share.
-    weight, score
-        The hyperedge's own weight, and its score for the question after diffusion.
-    asked
-        Vertices of the steps that the question mentions.
-    steps
-        The tuple of another passage whose other end the question mentions most, if there is one, and then the
-        passage's own.
-    """
-
-    passage_id: str
-    bridge: str
+    passage_id: str  # the passage
+    bridge: str  # the vertex, in lower case, that all of the path's tuples share
+    # weight, score: the hyperedge's own weight, and its score for the question after diffusion.
     weight: float
     score: float
-    asked: tuple[str, ...]
+    asked: tuple[str, ...]  # vertices of the steps that the question mentions
+    # The tuple of another passage whose other end the question mentions most, if there is one, and then the passage's
+    # own.
     steps: tuple[PathStep, ...]
 
 

@@ -45,21 +45,14 @@ class ControllerFeatures:
     The paper's published controllers add the difference the other way round and the number of sources; both are sums
     of these and are left out.
 
-    Parameters
-    ----------
-    sources
-        Names of the rankings, the first stage before the key spaces.
-    depth
-        How many places of each ranking count.
-
     Raises
     ------
     SettingError
         There is no source, one is named twice, or the depth is below 2.
     """
 
-    sources: tuple[str, ...]
-    depth: int = 10
+    sources: tuple[str, ...]  # names of the rankings, the first stage before the key spaces
+    depth: int = 10  # how many places of each ranking count
 
     def __post_init__(self) -> None:
         if not self.sources or len(set(self.sources)) < len(self.sources) or self.depth < 2:
@@ -143,30 +136,17 @@ class Scaling:
 class Controller:
     """Scores candidate passages by the log-odds that they support the answer (HKVM-RAG section IV-F).
 
-    Parameters
-    ----------
-    features
-        What it looks at.
-    scaling
-        Of the features.
-    weights
-        Of the standardised features, shape (features,).
-    bias
-        Log-odds of a passage whose features are the mean ones.
-    fitted_on
-        What it was fitted on, in words; no text of a question or passage.
-
     Raises
     ------
     SettingError
         A shape does not fit the features, or a number is not finite.
     """
 
-    features: ControllerFeatures
-    scaling: Scaling
-    weights: Floats
-    bias: float
-    fitted_on: str = ""
+    features: ControllerFeatures  # what it looks at
+    scaling: Scaling  # of the features
+    weights: Floats  # of the standardised features, shape (features,)
+    bias: float  # log-odds of a passage whose features are the mean ones
+    fitted_on: str = ""  # what it was fitted on, in words; no text of a question or passage
 
     def __post_init__(self) -> None:
         arrays = (self.weights, self.scaling.mean, self.scaling.deviation)

@@ -18,27 +18,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class FittingSettings:
-    """How a controller is fitted; the defaults are the paper's.
+    """How a controller is fitted; the defaults are the paper's."""
 
-    Parameters
-    ----------
-    epochs
-        Passes over the examples.
-    learning_rate
-        Step of stochastic gradient descent.
-    l2
-        Weight of half the squared norm of the weights.
-    negative_ratio
-        Most passages without support for each one with it, of one question.
-    folds
-        Parts of the questions, of which each is predicted by what was fitted on the others.
-    """
-
-    epochs: int = 80
-    learning_rate: float = 0.01
-    l2: float = 1e-4
-    negative_ratio: int = 8
-    folds: int = 5
+    epochs: int = 80  # passes over the examples
+    learning_rate: float = 0.01  # step of stochastic gradient descent
+    l2: float = 1e-4  # weight of half the squared norm of the weights
+    negative_ratio: int = 8  # most passages without support for each one with it, of one question
+    folds: int = 5  # parts of the questions, of which each is predicted by what was fitted on the others
 
     def __post_init__(self) -> None:
         if min(self.epochs, self.negative_ratio) < 1 or self.folds < 2 or self.learning_rate <= 0.0 or self.l2 <= 0.0:

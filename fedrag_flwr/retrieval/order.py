@@ -19,18 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RetrieverOrder:
-    """Passages in a retriever's order, each with the answer path that speaks most for it.
+    """Passages in a retriever's order, each with the answer path that speaks most for it."""
 
-    Parameters
-    ----------
-    retriever
-        Ranks the device's passages.
-    explainer
-        Over the same passages.
-    """
-
-    retriever: Retriever
-    explainer: PathExplainer
+    retriever: Retriever  # ranks the device's passages
+    explainer: PathExplainer  # over the same passages
 
     def rank(self, question: str, most: int) -> Ranking:
         """At most so many passages, best first."""
@@ -43,15 +35,9 @@ class RetrieverOrder:
 
 @dataclass(slots=True)
 class PresentOrder:
-    """The order that a device's settings name, made when it is first asked for and anew when its weights change.
+    """The order that a device's settings name, made when it is first asked for and anew when its weights change."""
 
-    Parameters
-    ----------
-    orders
-        The device's.
-    """
-
-    orders: EvidenceOrders
+    orders: EvidenceOrders  # the device's
     _made: tuple[str, RetrieverOrder] | None = None
 
     def rank(self, question: str, most: int) -> Ranking:
@@ -80,15 +66,9 @@ class PresentOrder:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceOrders:
-    """The orders that a device knows, over the present version of its store.
+    """The orders that a device knows, over the present version of its store."""
 
-    Parameters
-    ----------
-    device
-        The device, of which it uses store, rankings and learned reranker.
-    """
-
-    device: EdgeDevice
+    device: EdgeDevice  # the device, of which it uses store, rankings and learned reranker
 
     @property
     def settings(self) -> RetrievalSettings:

@@ -111,30 +111,19 @@ def features_of(question: Floats, devices: Sequence[Centroids]) -> Values:
 
 @dataclass(frozen=True, slots=True)
 class SourceRouter:
-    """The fitted network: one hidden layer of rectified units, and the chance from which a device is asked.
+    """The fitted network: one hidden layer of rectified units, and the chance from which a device is asked."""
 
-    Parameters
-    ----------
-    mean, deviation
-        Of the features, shape (features,).
-    hidden, hidden_bias
-        Shapes (features, units) and (units,).
-    output, output_bias
-        Shape (units,), and a number.
-    threshold
-        Devices from this chance on are asked.
-    fitted_on
-        In a few words.
-    """
-
+    # mean, deviation: of the features, shape (features,).
     mean: Values
     deviation: Values
+    # hidden, hidden_bias: shapes (features, units) and (units,).
     hidden: Values
     hidden_bias: Values
+    # output, output_bias: shape (units,), and a number.
     output: Values
     output_bias: float
-    threshold: float
-    fitted_on: str
+    threshold: float  # devices from this chance on are asked
+    fitted_on: str  # in a few words
 
     def chances(self, question: Floats, devices: Sequence[Centroids]) -> Values:
         """The chance that each device has something relevant, shape (devices,)."""

@@ -37,27 +37,15 @@ def content_words(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Bm25Settings:
-    """Which BM25 (Kamphuis et al. 2020 compare them); the default never gives a word a negative weight.
+    """Which BM25 (Kamphuis et al. 2020 compare them); the default never gives a word a negative weight."""
 
-    Parameters
-    ----------
-    k1
-        How soon repetition of a word counts no more.
-    b
-        How much long passages are held back, in [0, 1].
-    frequency
-        The term-frequency part: ``lucene`` is ``atire`` divided by ``k1 + 1``.
-    inverse_frequency
-        The part for a word's rarity.
-    delta
-        Lower bound of the term-frequency part in ``bm25l`` and ``bm25+``.
-    """
-
-    k1: float = 1.5
-    b: float = 0.75
+    k1: float = 1.5  # how soon repetition of a word counts no more
+    b: float = 0.75  # how much long passages are held back, in [0, 1]
+    # The term-frequency part: ``lucene`` is ``atire`` divided by ``k1 + 1``.
     frequency: Literal["lucene", "robertson", "atire", "bm25l", "bm25+"] = "atire"
+    # The part for a word's rarity.
     inverse_frequency: Literal["lucene", "robertson", "atire", "bm25l", "bm25+"] = "lucene"
-    delta: float = 0.5
+    delta: float = 0.5  # lower bound of the term-frequency part in ``bm25l`` and ``bm25+``
 
 
 class Bm25Retriever:

@@ -39,21 +39,12 @@ class ServiceSettings(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class DeviceConfig:
-    """What a service is started with.
+    """What a service is started with."""
 
-    Parameters
-    ----------
-    own
-        The device's own settings, as in a node's config; never taken from a caller.
-    settings
-        What its memory is made with and how its people are answered, where the defaults do not fit; in runs, too.
-    service
-        Of the service itself.
-    """
-
-    own: Mapping[str, Plain]
+    own: Mapping[str, Plain]  # the device's own settings, as in a node's config; never taken from a caller
+    # What its memory is made with and how its people are answered, where the defaults do not fit; in runs, too.
     settings: Mapping[str, Plain]
-    service: ServiceSettings
+    service: ServiceSettings  # of the service itself
 
     def under(self, changes: Mapping[str, Plain]) -> Self:
         """The same with changed settings."""

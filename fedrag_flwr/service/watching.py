@@ -25,24 +25,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the latest reading of the documents came to, for the people at the device.
+    """What the latest reading of the documents came to, for the people at the device."""
 
-    Parameters
-    ----------
-    state
-        ``never``, ``reading``, ``done`` or ``failed``.
-    counts
-        Of the latest report, and of documents without a memory.
-    failed
-        The documents that could not be read, with the reason.
-    what
-        Why nothing could be read.
-    """
-
-    state: str = "never"
-    counts: dict[str, int] = field(default_factory=dict)
-    failed: tuple[str, ...] = ()
-    what: str = ""
+    state: str = "never"  # ``never``, ``reading``, ``done`` or ``failed``
+    counts: dict[str, int] = field(default_factory=dict)  # of the latest report, and of documents without a memory
+    failed: tuple[str, ...] = ()  # the documents that could not be read, with the reason
+    what: str = ""  # why nothing could be read
 
 
 class Documents:

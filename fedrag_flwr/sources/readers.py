@@ -80,25 +80,14 @@ def read_html(raw: bytes) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class JsonLine:
-    """A document of a JSON-lines file, or why a line holds none.
+    """A document of a JSON-lines file, or why a line holds none."""
 
-    Parameters
-    ----------
-    number
-        Of the line, from 1.
-    id
-        What it says its id is; "" where it says none, None where that cannot be read.
-    title, text
-        Of the document.
-    error
-        Why there is none.
-    """
-
-    number: int
-    id: str | None
+    number: int  # of the line, from 1
+    id: str | None  # what it says its id is; "" where it says none, None where that cannot be read
+    # title, text: of the document.
     title: str = ""
     text: str = ""
-    error: DocumentError | None = None
+    error: DocumentError | None = None  # why there is none
 
 
 def read_json_lines(raw: bytes) -> Iterator[JsonLine]:

@@ -71,27 +71,15 @@ class StampedSource(Source, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TextSearchSettings:
-    """How text is searched; chosen on training questions of ``simulations/benchmarks/sources.py``, which fits `alpha`.
+    """How text is searched; chosen on training questions of simulations/benchmarks/sources.py, which fits `alpha`."""
 
-    Parameters
-    ----------
-    alpha
-        Weight of the words against the meaning where the best two documents by meaning are alike, in [0, 1].
-    lead_cost
-        How fast that weight falls when one document leads by meaning, from 0 (`word_weight`).
-    words
-        What scores words: ``held``, the share of the question's that a document holds, or ``tfidf``, TF-IDF's cosine.
-    depth
-        Documents that each pool gives.
-    block_words
-        Words of the blocks into which long documents are cut for the encoder.
-    """
-
+    # Weight of the words against the meaning where the best two documents by meaning are alike, in [0, 1].
     alpha: float = 0.7
-    lead_cost: float = 12.0
+    lead_cost: float = 12.0  # how fast that weight falls when one document leads by meaning, from 0 (`word_weight`)
+    # What scores words: ``held``, the share of the question's that a document holds, or ``tfidf``, TF-IDF's cosine.
     words: Literal["held", "tfidf"] = "held"
-    depth: int = 20
-    block_words: int = 120
+    depth: int = 20  # documents that each pool gives
+    block_words: int = 120  # words of the blocks into which long documents are cut for the encoder
 
 
 EQUATION_1 = TextSearchSettings(alpha=0.8, lead_cost=0.0, words="tfidf")

@@ -19,24 +19,12 @@ _DEFINITE = frozenset({"the", "this"})
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A thing that a noun or pronoun mentions.
+    """A thing that a noun or pronoun mentions."""
 
-    Parameters
-    ----------
-    text
-        As the passage writes it, or the document's title.
-    type
-        The fact's type; CONCEPT for another noun phrase.
-    is_title
-        Whether it is what the document is about.
-    resolved
-        Whether a pronoun or a class noun stands for it here.
-    """
-
-    text: str
-    type: str
-    is_title: bool = False
-    resolved: bool = False
+    text: str  # as the passage writes it, or the document's title
+    type: str  # the fact's type; CONCEPT for another noun phrase
+    is_title: bool = False  # whether it is what the document is about
+    resolved: bool = False  # whether a pronoun or a class noun stands for it here
 
 
 class Mentions:

@@ -18,37 +18,19 @@ SCHEMA = 3
 
 @dataclass(frozen=True, slots=True)
 class TupleManifest:
-    """What a file of tuples was made by and of.
+    """What a file of tuples was made by and of."""
 
-    Parameters
-    ----------
-    schema
-        Version of the file's form.
-    extractor
-        The extractor's id; it names the model where one extracts.
-    pipeline
-        Id of the text pipeline.
-    settings
-        Whatever else the tuples depend on.
-    passages
-        SHA-256 of each text, by the id of the passage, or of the document whose passages it holds.
-    tuples, silent
-        How many tuples there are, and texts without one.
-    dropped
-        Tuples that the extractor found and did not keep, by reason.
-    sha256
-        Of the JSON lines.
-    """
-
-    schema: int
-    extractor: str
-    pipeline: str
-    settings: Mapping[str, str]
+    schema: int  # version of the file's form
+    extractor: str  # the extractor's id; it names the model where one extracts
+    pipeline: str  # id of the text pipeline
+    settings: Mapping[str, str]  # whatever else the tuples depend on
+    # SHA-256 of each text, by the id of the passage, or of the document whose passages it holds.
     passages: Mapping[str, str]
+    # tuples, silent: how many tuples there are, and texts without one.
     tuples: int
     silent: int
-    dropped: Mapping[str, int]
-    sha256: str
+    dropped: Mapping[str, int]  # tuples that the extractor found and did not keep, by reason
+    sha256: str  # of the JSON lines
 
 
 def write_tuples(

@@ -31,34 +31,18 @@ _EQUAL = 1 - 1e-3  # of two vectors of equal words; what speaks for others has t
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What the words of questions say, whatever the devices send along with them.
+    """What the words of questions say, whatever the devices send along with them."""
 
-    Parameters
-    ----------
-    encode
-        Gives the vectors of questions, unit rows.
-    analyse
-        Gives their analyses, of which anchors are made.
-    """
-
-    encode: Callable[[Sequence[str]], NDArray[np.float32]]
-    analyse: Callable[[Sequence[str]], Sequence[QuestionAnalysis]]
+    encode: Callable[[Sequence[str]], NDArray[np.float32]]  # gives the vectors of questions, unit rows
+    analyse: Callable[[Sequence[str]], Sequence[QuestionAnalysis]]  # gives their analyses, of which anchors are made
 
 
 @dataclass(frozen=True, slots=True)
 class FusionRules:
-    """When memories say the same, and how often one device may say it.
+    """When memories say the same, and how often one device may say it."""
 
-    Parameters
-    ----------
-    near
-        Cosine from which two questions ask the same.
-    quota
-        Most memories of one device whose questions ask the same, whatever they answer.
-    """
-
-    near: float = 0.95
-    quota: int = 4
+    near: float = 0.95  # cosine from which two questions ask the same
+    quota: int = 4  # most memories of one device whose questions ask the same, whatever they answer
 
 
 def owners(item: MemoryItem) -> frozenset[str]:

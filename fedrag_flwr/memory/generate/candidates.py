@@ -20,25 +20,14 @@ def _no_vectors() -> NDArray[np.float32]:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A question-answer pair that is not verified yet.
+    """A question-answer pair that is not verified yet."""
 
-    Parameters
-    ----------
-    question, answer
-        The pair; the answer is a span of the support, or of a set its spans.
-    kind
-        "single" or "set".
-    answer_type
-        As in :class:`fedrag_flwr.text.base.QuestionAnalysis`, NAME for other names, "" when open.
-    support
-        Ids of the units that the answer rests on.
-    """
-
+    # question, answer: the pair; the answer is a span of the support, or of a set its spans.
     question: str
     answer: str
-    kind: str
-    answer_type: str
-    support: tuple[str, ...]
+    kind: str  # "single" or "set"
+    answer_type: str  # as in :class:`fedrag_flwr.text.base.QuestionAnalysis`, NAME for other names, "" when open
+    support: tuple[str, ...]  # ids of the units that the answer rests on
 
 
 def memory_id(device: str, candidate: Candidate, *, by_model: bool = False) -> str:
@@ -101,24 +90,11 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a device holds of documents that did not change, and what went with those that did.
+    """What a device holds of documents that did not change, and what went with those that did."""
 
-    Parameters
-    ----------
-    passages
-        Of the documents that did not change.
-    candidates
-        What the templates made of these.
-    gone
-        Vectors of sentences that went, shape (n, dimension).
-    gone_questions
-        Questions that went with them.
-    stale
-        Whether sentences came or went before without the candidates having been filtered by it.
-    """
-
-    passages: Sequence[Passage] = ()
-    candidates: Candidates = field(default_factory=Candidates)
+    passages: Sequence[Passage] = ()  # of the documents that did not change
+    candidates: Candidates = field(default_factory=Candidates)  # what the templates made of these
+    # Vectors of sentences that went, shape (n, dimension).
     gone: NDArray[np.float32] = field(default_factory=_no_vectors)
-    gone_questions: Sequence[str] = ()
-    stale: bool = False
+    gone_questions: Sequence[str] = ()  # questions that went with them
+    stale: bool = False  # whether sentences came or went before without the candidates having been filtered by it

@@ -64,33 +64,17 @@ class Constituent:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A clause in a form that can be turned into questions.
+    """A clause in a form that can be turned into questions."""
 
-    Parameters
-    ----------
-    verb
-        The main verb or copula.
-    auxiliaries
-        Auxiliary words before it, in order ("was", "has been"); a copula itself is the last.
-    main
-        The main verb's form behind them ("launched"), "" for a copula.
-    lemma
-        The main verb's lemma.
-    subject, others
-        The constituents; `others` in the order in which a question names them.
-    adverbs
-        Those that stay with the verb ("first").
-    passive, past, plural
-        Of the verb, and whether the subject is plural.
-    """
-
-    verb: Token
-    auxiliaries: tuple[str, ...]
-    main: str
-    lemma: str
+    verb: Token  # the main verb or copula
+    auxiliaries: tuple[str, ...]  # auxiliary words before it, in order ("was", "has been"); a copula itself is the last
+    main: str  # the main verb's form behind them ("launched"), "" for a copula
+    lemma: str  # the main verb's lemma
+    # subject, others: the constituents; `others` in the order in which a question names them.
     subject: Constituent
     others: tuple[Constituent, ...]
-    adverbs: tuple[str, ...]
+    adverbs: tuple[str, ...]  # those that stay with the verb ("first")
+    # passive, past, plural: of the verb, and whether the subject is plural.
     passive: bool
     past: bool
     plural: bool

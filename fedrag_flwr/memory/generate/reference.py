@@ -35,24 +35,12 @@ _DETERMINERS = words("the this that these those such another other both either e
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What a document is about.
+    """What a document is about."""
 
-    Parameters
-    ----------
-    name
-        As it reads inside a sentence ("the Hubble Space Telescope").
-    anchor
-        The anchor of the facts that mean it.
-    nouns
-        Class nouns that the text gives it ("spacecraft"), by which "the spacecraft" means it.
-    pronouns
-        Those that may mean it.
-    """
-
-    name: str
-    anchor: str
-    nouns: frozenset[str]
-    pronouns: frozenset[str]
+    name: str  # as it reads inside a sentence ("the Hubble Space Telescope")
+    anchor: str  # the anchor of the facts that mean it
+    nouns: frozenset[str]  # class nouns that the text gives it ("spacecraft"), by which "the spacecraft" means it
+    pronouns: frozenset[str]  # those that may mean it
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,45 +45,21 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One step of a store, taken whole or not at all.
+    """One step of a store, taken whole or not at all."""
 
-    Parameters
-    ----------
-    removed
-        Ids of documents that go; an id that is not there is passed over.
-    documents
-        Documents that come; one with a known id replaces the old one.
-    hyperedges
-        All hyperedges from now on; None keeps those there, without the units that go.
-    items
-        Own memories that come; one with a known id replaces the old one.
-    remembered
-        Ids of documents whose memories are made.
-    by_model
-        Ids of those memories that the model wrote.
-    asked
-        Sentences about which the model has written questions, with the tokens that this took.
-    held
-        Questions and answers that are rejected from now on.
-    withdrawn
-        Ids of own memories, and of rejected ones, that go though their documents stay.
-    judged
-        Whether memories were judged by the documents as they are after this change.
-    meta
-        Values to keep beside the memory.
-    """
-
-    removed: tuple[str, ...] = ()
-    documents: tuple[NewDocument, ...] = ()
+    removed: tuple[str, ...] = ()  # ids of documents that go; an id that is not there is passed over
+    documents: tuple[NewDocument, ...] = ()  # documents that come; one with a known id replaces the old one
+    # All hyperedges from now on; None keeps those there, without the units that go.
     hyperedges: tuple[Hyperedge, ...] | None = None
-    items: tuple[MemoryItem, ...] = ()
-    remembered: tuple[str, ...] = ()
-    by_model: tuple[str, ...] = ()
+    items: tuple[MemoryItem, ...] = ()  # own memories that come; one with a known id replaces the old one
+    remembered: tuple[str, ...] = ()  # ids of documents whose memories are made
+    by_model: tuple[str, ...] = ()  # ids of those memories that the model wrote
+    # Sentences about which the model has written questions, with the tokens that this took.
     asked: Mapping[str, int] = field(default_factory=dict)
-    held: tuple[Rejected, ...] = ()
-    withdrawn: tuple[str, ...] = ()
-    judged: bool = False
-    meta: Mapping[str, str] = field(default_factory=dict)
+    held: tuple[Rejected, ...] = ()  # questions and answers that are rejected from now on
+    withdrawn: tuple[str, ...] = ()  # ids of own memories, and of rejected ones, that go though their documents stay
+    judged: bool = False  # whether memories were judged by the documents as they are after this change
+    meta: Mapping[str, str] = field(default_factory=dict)  # values to keep beside the memory
 
 
 @dataclass(frozen=True, slots=True)
