@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NodeConfig = Mapping[str, Plain]
 _KEPT = 16  # runs whose settings are known, and sets of models
-ANSWERS = ("all", "waiting")  # of privacy.answers, the most open first
+ANSWERS = ("unmasked", "all", "waiting")  # of privacy.answers, the most open first
 EXCHANGES = ("plain", "auto", "download", "encrypted")  # the most open first
 SHARES = ("text", "vector", "sealed")  # of graph.share, the most open first
 

@@ -120,7 +120,7 @@ class PrivacySettings(_Group):
     epoch: int = Field(0, ge=0)
     share_documents: bool = False
     other_languages: bool = False
-    answers: Literal["all", "waiting"] = "all"
+    answers: Literal["unmasked", "all", "waiting"] = "unmasked"
     lookup: bool = True
     operators: str = ""
 

@@ -219,6 +219,7 @@ class Federation:
             "inference.ask-below": 1.0,  # whatever memory does not know leaves
             "privacy.export": "type-masking",
             "privacy.public-names": "",
+            "privacy.answers": "all",
             "graph.community-most": 8,
             "gate.threshold": 1.0,  # every question leaves
             "routing.answers-at": "server",

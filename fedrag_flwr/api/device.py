@@ -107,7 +107,7 @@ class Device:
         flat = self.settings.flat()
         own = of_device(self.settings)
         own |= {key: flat[setting] for key, setting in OWN.items() if flat[setting] != _DEFAULTS[setting]}
-        config: dict[str, Plain] = {"answers": "all", **own, "device-name": self.name}
+        config: dict[str, Plain] = {"answers": "unmasked", **own, "device-name": self.name}
         if self.folder is not None:
             config["data-path"] = str(self.folder.resolve())
         if self._sources:

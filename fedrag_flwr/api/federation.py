@@ -192,9 +192,7 @@ class Federation:
             return answer_of(given(asked.id, asked.text, found, home.trace(found), time.time()))
 
     def run(self, questions: Questions, *, verbose: bool = False) -> pd.DataFrame:
-        """Ask many questions, each at its home, and judge what the run is told: answers as they leave their homes.
-
-        Names that devices mask are masked in them, too; ``privacy.public-names`` and ``privacy.export`` decide.
+        """Ask many questions, each at its home, and judge the answers as home reads them (``privacy.answers``).
 
         Parameters
         ----------
@@ -223,7 +221,7 @@ class Federation:
         return table.rename(columns={"question_id": "id", "score": "confidence"})[list(_COLUMNS)]
 
     def compare(self, strategies: Sequence[str], questions: Questions, *, verbose: bool = False) -> pd.DataFrame:
-        """Ask the same questions under several strategies, and judge answers as they leave their homes, as `run` does.
+        """Ask the same questions under several strategies, and judge answers as home reads them.
 
         Returns
         -------

@@ -106,14 +106,21 @@ class Releases:
         return AnswerBatch(self.device, released, asking, peak_rss_mb())
 
     def _released(self, answer: Answer, asked: Mapping[str, str] | None) -> Answer:
-        """An answer through the export filter, which is shown what of the documents here the answer was taken from."""
+        """An answer through the export filter, but for its text and confidence where the device gives them unmasked.
+
+        The filter is shown what of the documents here the answer was taken from.
+        """
         if asked is None or not self.export.rewrites:
-            return self.export.release_answer(answer)
-        read = [(unit.title, unit.text) for unit in answer.evidence if unit.origin == self.device]
-        traced = trace_answer(self.store, self.device, answer)
-        read += [(line.title, line.text) for line in traced if line.origin == self.device]
-        beside = tuple(dict.fromkeys(f"{title}\n{text}" for title, text in read))
-        return self.export.release_answer(answer, asked.get(answer.question_id, ""), beside)
+            released = self.export.release_answer(answer)
+        else:
+            read = [(unit.title, unit.text) for unit in answer.evidence if unit.origin == self.device]
+            traced = trace_answer(self.store, self.device, answer)
+            read += [(line.title, line.text) for line in traced if line.origin == self.device]
+            beside = tuple(dict.fromkeys(f"{title}\n{text}" for title, text in read))
+            released = self.export.release_answer(answer, asked.get(answer.question_id, ""), beside)
+        if self.settings.privacy.answers != "unmasked":
+            return released
+        return replace(released, text=answer.text, path=answer.path, score=answer.score)
 
 
 def _closed(answer: Answer) -> Answer:

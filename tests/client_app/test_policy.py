@@ -59,6 +59,12 @@ DECIDED: list[tuple[str, Config, Config, Config]] = [
     ("also the other way", {"privacy.export": "type-masking"}, AT | {"export": "ldp"}, {"privacy.export": "ldp"}),
     ("a run may ask for what a device need not have", {"privacy.export": "ldp"}, AT | {"export": "none"}, {}),
     ("own people alone are answered by default", {"privacy.answers": "all"}, AT, {"privacy.answers": "waiting"}),
+    (
+        "no run is told unmasked answers",
+        {"privacy.answers": "unmasked"},
+        AT | {"answers": "all"},
+        {"privacy.answers": "all"},
+    ),
     ("a device may answer all", {}, AT | {"answers": "all"}, {"privacy.answers": "all"}),
     ("records are looked up where a device says so", {}, AT | {"lookup": True}, {"privacy.lookup": True}),
     ("unless the run asks for less", {"privacy.answers": "waiting"}, AT | {"answers": "all"}, {}),
@@ -268,7 +274,13 @@ def test_who_asks_for_everything_gets_what_the_device_allows(tmp_path: Path, nod
 
 
 @pytest.mark.parametrize(
-    ("answers", "export", "seen"), [("all", "none", True), ("all", "type-masking", False), ("waiting", "none", False)]
+    ("answers", "export", "seen"),
+    [
+        ("all", "none", True),
+        ("all", "type-masking", False),  # also where the run asks for unmasked ones
+        ("unmasked", "type-masking", True),
+        ("waiting", "none", False),
+    ],
 )
 def test_an_answer_that_leaves_first_holds_no_name(tmp_path: Path, answers: str, export: str, seen: bool) -> None:
     """The name alone shows nobody that it is one; the sentence and the question do."""
@@ -276,7 +288,8 @@ def test_an_answer_that_leaves_first_holds_no_name(tmp_path: Path, answers: str,
     folder = _write(tmp_path / "ward", {"box.md": f"# Box\n\n{text}"})
     own: Config = OWN_BASE | {"data-path": str(folder), "device-name": "ward", "home": str(tmp_path / "home")}
     own |= {"inference.abstain-below": 0.0, "inference.ask-below": 0.0}
-    grid = LocalGrid(app, [own | {"answers": answers, "export": export}], BASE | {"privacy.export": "none"})
+    run = BASE | {"privacy.export": "none", "privacy.answers": "unmasked"}
+    grid = LocalGrid(app, [own | {"answers": answers, "export": export}], run)
     _ask(grid, 0, "train.build", BuildRequest(memories=True), BuildReport)
     modes: tuple[AnswerMode, ...] = ("own-memory", "passages", "assisted")
     for mode in modes:
