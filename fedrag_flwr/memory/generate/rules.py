@@ -12,6 +12,7 @@ from fedrag_flwr.memory.generate.templates import Asked, Templates
 from fedrag_flwr.memory.generate.verify import STOP, normalise
 from fedrag_flwr.records import Sentence
 from fedrag_flwr.text.base import ParsedPassage
+from fedrag_flwr.text.language import is_english
 from fedrag_flwr.text.segment import under_title
 
 MOST = 2  # memories of a sentence
@@ -28,7 +29,7 @@ _DATED = re.compile(
 class RuleGenerator:
     """Makes candidates from sentences by templates over their parse, at most two of each sentence."""
 
-    id = "templates-1"
+    id = "templates-2"
 
     def candidates(self, passages: Sequence[ParsedPassage]) -> list[Candidate]:
         """Make the candidates of one document, in reading order; no other document has a say in them.
@@ -49,7 +50,7 @@ class RuleGenerator:
         for parsed, own in zip(passages, spans, strict=True):
             templates = Templates(Reference(parsed, own, topic), kinds)
             for sentence, (start, end) in zip(parsed.passage.sentences, parsed.spans, strict=True):
-                if end - start > _LONGEST:
+                if end - start > _LONGEST or not is_english(sentence.text):
                     continue
                 asked = templates.ask(parsed.doc[start:end])
                 for item in best(asked, parsed.passage.title, asked_before):

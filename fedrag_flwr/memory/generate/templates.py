@@ -311,6 +311,9 @@ class Templates:
             and one is clause.others[0]
             and all(b.i == a.i + 1 for a, b in pairwise(tokens))
         )
+        about_topic = any(map(self.reference.means_topic, clause.subject.tokens))
+        if not about_topic and len(clause.others) < 2:  # "What does the form require?" has many answers
+            return
         if not plain or not 2 <= len(tokens) <= 8 or clause.lemma in _NO_OBJECTS:
             return
         if any(

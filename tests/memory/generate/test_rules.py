@@ -122,6 +122,8 @@ def test_a_template_asks_for_a_fact(title: str, text: str, question: str, answer
         "The engineers repaired the mirror in 1993.",
         "Pluto was completed by 1930.",
         "Nobody discovered Pluto in 1906.",
+        "Harbour offices require a stamped copy.",  # and much else: only of the topic is that a question
+        "Die Firma Meyer baute 1954 in Hamburg eine neue Halle.",
     ],
 )
 def test_what_is_not_plainly_said_is_not_asked(text: str) -> None:
