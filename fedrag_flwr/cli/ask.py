@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime
 from enum import StrEnum
@@ -26,7 +26,7 @@ from fedrag_flwr.cli.console import (
     err,
     out,
     print_json,
-    question_of,
+    questions_of,
     with_errors,
 )
 from fedrag_flwr.cli.memory import HERE, NameOption, StoreOption, device_at, open_as_configured, print_path
@@ -59,40 +59,58 @@ def ask(
 ) -> None:
     """Ask a device; shows the answer, where it comes from, and the passage that bears it.
 
-    On a terminal the answer shows while it is written. A running service of the device answers, unless --no-service,
-    --store or --set ask for something else.
+    Without a question each line of standard input is one. On a terminal the answer shows while it is written. A running
+    service of the device answers, unless --no-service, --store or --set ask for something else.
     """
-    question = question_of(question)
+    questions = questions_of(question)
     here = no_service or store is not None or bool(changes)
-    with as_it_comes(out, aloud=not as_json) as heard:
-        answer = None if here else _by_service(question, name or HERE, wait, heard)
-        if answer is None:
-            answer = _in_process(question, name, store, wait, changes, heard)
+    answers = []
+    with _asked_at(name, store, changes, here=here) as ask_one:
+        for number, one in enumerate(questions):
+            if len(questions) > 1 and not as_json:
+                out.print(Text(f"\n{one}" if number else one, "italic"), highlight=False)
+            with as_it_comes(out, aloud=not as_json) as heard:
+                answer = ask_one(one, wait, heard)
+            answers.append(answer)
+            if not as_json:
+                show(out, answer, verbose=verbose)
+            if wait and not answer.waiting:
+                err.print(
+                    "[dim]it does not wait: home is sure, or the device has no outbox (serving.outbox) or a full one[/]"
+                )
     if as_json:
-        print_json(answer)
-    else:
-        show(out, answer, verbose=verbose)
-    if wait and not answer.waiting:
-        err.print("[dim]it does not wait: home is sure, or this device has no outbox (serving.outbox) or a full one[/]")
+        print_json(answers if len(questions) > 1 else answers[0])
 
 
-def _by_service(question: str, name: str, wait: bool, heard: Heard | None) -> GivenAnswer | None:
-    try:
-        with ServiceClient(config_of(name).socket) as service:
-            return read_answer(service.ask(question, help=wait, heard=heard))
-    except ServiceAbsentError:
-        return None
+AskOne = Callable[[str, bool, Heard | None], GivenAnswer]
 
 
-def _in_process(
-    question: str, name: str, store: Path | None, wait: bool, changes: list[str] | None, heard: Heard | None
-) -> GivenAnswer:
+@contextmanager
+def _asked_at(name: str, store: Path | None, changes: list[str] | None, *, here: bool) -> Iterator[AskOne]:
+    """Gives what asks a device: its service where one runs and may answer, else the device opened in this process."""
+    if not here:
+        with ServiceClient(config_of(name or HERE).socket) as service:
+            if _runs(service):
+                yield lambda question, wait, heard: read_answer(service.ask(question, help=wait, heard=heard))
+                return
     with open_as_configured(name, store, changes) as device:
-        asked = Question(new_id(), question, device.name)
-        answer, waits = settled(
-            lambda: device.ask_or_wait(asked, heard) if wait else (device.ask_at_home(asked, heard), False)
-        )
-        return given(asked.id, question, answer, device.trace(answer), time.time(), waiting=waits)
+
+        def ask_one(question: str, wait: bool, heard: Heard | None) -> GivenAnswer:
+            asked = Question(new_id(), question, device.name)
+            answer, waits = settled(
+                lambda: device.ask_or_wait(asked, heard) if wait else (device.ask_at_home(asked, heard), False)
+            )
+            return given(asked.id, question, answer, device.trace(answer), time.time(), waiting=waits)
+
+        yield ask_one
+
+
+def _runs(service: ServiceClient) -> bool:
+    try:
+        service.health()
+    except ServiceAbsentError:
+        return False
+    return True
 
 
 @contextmanager

@@ -89,6 +89,18 @@ def question_of(argument: str) -> str:
     return question_line(typed(argument, "question"))
 
 
+def questions_of(argument: str) -> list[str]:
+    """As `question_of`, where each line of standard input is a question.
+
+    Raises
+    ------
+    SettingError
+        There is none.
+    """
+    lines = [line for line in typed(argument, "question").splitlines() if line.strip()]
+    return [question_line(line) for line in lines or [""]]
+
+
 def typed(argument: str, what: str) -> str:
     """An argument, or where it is - what stands on standard input or is typed there."""
     if argument != "-":

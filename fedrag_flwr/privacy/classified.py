@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fedrag_flwr.privacy.identifiers import is_quantity
 from fedrag_flwr.privacy.rules import Span
 from fedrag_flwr.privacy.token_classifier import Chances, marks
-from fedrag_flwr.privacy.word_lists import GIVEN_NAMES, PARTICLES, STOP_WORDS, THINGS, is_clinical
+from fedrag_flwr.privacy.word_lists import GIVEN_NAMES, PARTICLES, STOP_WORDS, THINGS, THINGS_OR_SURNAMES, is_clinical
 
 RULE, SURE = "classifier", "classifier-sure"
 _LEAST_SURE = 0.8  # chance of each word of a name that is also looked for elsewhere
@@ -97,8 +97,9 @@ def names_something_else(text: str, start: int, end: int) -> bool:
     if " " not in text[start:end] and _THE.search(text, max(0, start - 5), start) and not _HUMAN.match(text, end):
         return True  # "the Kuiper belt"
     following = _FOLLOWING.match(text, end)
-    words = [*text[start:end].split()[1:], *(following[0].split() if following else ())]
-    return any(word.casefold() in THINGS for word in words) or is_clinical(text, start, end)
+    first, *words = [*text[start:end].casefold().split(), *(following[0].casefold().split() if following else ())]
+    things = THINGS if first in GIVEN_NAMES else THINGS | THINGS_OR_SURNAMES
+    return not things.isdisjoint(words) or is_clinical(text, start, end)
 
 
 def _words(text: str, chances: Chances) -> list[_Word]:

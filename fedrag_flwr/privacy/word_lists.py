@@ -123,17 +123,28 @@ of phd rn san sr st te ten ter und van vom von y zu zum zur
 """
 
 _THING_WORDS = """
-academy airport array award basin belt bridge building canyon cathedral center centre church city clinic college comet
-company constant corporation county crater court craft day distribution effect equation expedition experiment explorer
-family formation foundation fund gap group hall high hospital house inc institute institution island islands lab
-laboratory lake lander law laws library limit ltd medal memorial method mission mountain mountains museum number
-nebula observatory orbiter park particle peak planetarium point prize probe process program programme project
-radiation ratio reserve river road rover satellite scale school sea sequence series spacecraft square station street
-sphere symphony telescope test theorem theory tower trophy unit university valley war
+abbey academy agency agreement airport arena array association authority avenue award bakery basin bay beach belt
+brewery bridge brigade building cafe café canal canyon cathedral center centre church cinema city clinic club coast
+college comet commission committee company constant convention corporation council county court craft crater creek
+crescent cup dam day department distribution docks effect equation expedition experiment explorer falls family
+federation ferry festival formation foundation framework fund gallery gap gardens group hall harbor harbour high hills
+hospice hospital hotel house inc inn institute institution island islands jetty lab laboratory lagoon lake lander law
+laws league library limit ltd marina medal memorial method ministry mission mountain mountains museum nebula number
+nursery observatory office orbiter park particle pavilion peak pharmacy pier planetarium point practice prize probe
+process program programme project quarry quay radiation railway ratio reserve reservoir restaurant river road route
+rover satellite scale scheme school sea sequence series society spacecraft sphere square stadium station store street
+studio surgery symphony telescope terrace test theater theatre theorem theory tower track trail trophy trust tunnel
+union unit university valley viaduct village vineyard war weir wharf workshop zoo
 """
 
 THINGS = frozenset(_THING_WORDS.split())
 """Words that end names of things, such as "the James Webb Space Telescope"."""
+
+_THINGS_OR_SURNAMES = """
+bank castle chapel dock farm forest garden lane lock mill pool port
+"""
+THINGS_OR_SURNAMES = frozenset(_THINGS_OR_SURNAMES.split())
+"""Words that end names of things, but for one that begins with a given name: "Ashby Lock", not "Sarah Lock"."""
 
 GIVEN_NAMES = frozenset(_GIVEN_NAMES.split())
 """Common given names of many languages, in lower case."""

@@ -239,10 +239,19 @@ def test_an_answer_shows_where_it_comes_from_and_its_document(built: Any) -> Non
 
 def test_a_question_may_be_typed_so_that_no_list_of_processes_shows_it(built: Any) -> None:
     for words in ((), ("-",)):
-        shown = run("ask", *words, "--name", "desk", *SMALL, said="Who designed\nTarn Bridge?\n")
+        shown = run("ask", *words, "--name", "desk", *SMALL, said="Who designed  Tarn Bridge?\n")
         assert "Odile Varro" in shown.stdout
+        assert "Who designed Tarn Bridge?\nOdile" not in shown.stdout
     assert "there is no question" in run("ask", "--name", "desk", *SMALL, said=" \n").stderr
     assert "tarn-bridge#0" in run("inspect", "paths", "--name", "desk", *SMALL, said="Who designed Tarn Bridge?").stdout
+
+
+def test_each_line_of_standard_input_is_a_question(built: Any) -> None:
+    lines = "Who designed Tarn Bridge?\n\nWho designed Tarn Bridge?\n"
+    shown = run("ask", "--name", "desk", *SMALL, said=lines).stdout
+    assert shown.count("Who designed Tarn Bridge?\nOdile Varro") == 2
+    told = json.loads(run("ask", "--name", "desk", "--json", *SMALL, said=lines).stdout)
+    assert [one["answer"] for one in told] == ["Odile Varro"] * 2
 
 
 def test_a_question_without_an_answer_is_said_so(built: Any) -> None:
