@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fedrag_flwr.answering.logistic import chances
 from fedrag_flwr.answering.sentences import RankedText, describe, shipped_scorer
 
-SENTENCES, WORDS = 3, 100  # most of a quote; one long sentence may have more
+SENTENCES, WORDS = 3, 100  # most of a quote; one long sentence may have more, the steps of a procedure are all given
 _BESIDE = 0.5  # what a further sentence adds to the best one's chance
 _PASSAGE = 0.2  # what the passage's log-odds add
 _TELLS = 0.15  # what the log-odds that a passage tells an answer add
@@ -27,6 +27,7 @@ _HOW_WHY = re.compile(
     rf"(?! (?!{_AUXILIARY})\w+ {_AUXILIARY}))\b",  # "how close did", "how late is"
     re.IGNORECASE,
 )
+_STEPS = re.compile(r"\W*how (?:do|does|can|should|must|to)\b", re.IGNORECASE)
 _OPEN = re.compile(
     r"\W*(?:"
     r"(?:describe|explain|define|summari[sz]e|outline|tell (?:me|us) (?:about|what)|do you have information)\b"
@@ -78,7 +79,7 @@ def best_quote(question: str, ranked: Sequence[RankedText], told: Sequence[float
         for first in range(_heads(one.sentences), len(one.sentences))
         if not one.sentences[first].rstrip().endswith("?")  # as an FAQ's do: what is asked is no answer
         for last in range(first + 1, min(first + SENTENCES, len(one.sentences)) + 1)
-        if last == first + 1 or sum(len(text.split()) for text in one.sentences[first:last]) <= WORDS
+        if last == first + 1 or _words(one.sentences[first:last]) <= WORDS
     ]
 
     if not spans:
@@ -98,7 +99,14 @@ def best_quote(question: str, ranked: Sequence[RankedText], told: Sequence[float
         )
 
     place, rows = max(spans, key=worth)
-    return Quote(place, " ".join(ranked[place].sentences[row] for row in rows), max(of[place, row] for row in rows))
+    chance, sentences, end = max(of[place, row] for row in rows), ranked[place].sentences, rows.stop
+    while _STEPS.match(question) and end < len(sentences) and _words(sentences[rows.start : end + 1]) <= WORDS:
+        end += 1  # the last step of a procedure counts as much as the first
+    return Quote(place, " ".join(sentences[rows.start : end]), chance)
+
+
+def _words(sentences: Sequence[str]) -> int:
+    return sum(len(text.split()) for text in sentences)
 
 
 def _heads(sentences: Sequence[str]) -> int:

@@ -147,3 +147,20 @@ def test_a_quote_does_not_begin_with_a_question_of_the_document() -> None:
     found = best_quote("Why does the pump hum?", [RankedText("f", "Pump", said, [0.9, 0.7, 0.3], 1.0, "home")])
     assert found is not None
     assert found.text.startswith("The pump hums because")
+
+
+def test_the_steps_of_a_procedure_are_all_quoted() -> None:
+    steps = [
+        "Ring the harbour office to descale the kettle.",
+        "Fill the kettle with vinegar.",
+        "Wait for an hour.",
+        "Rinse it.",
+        "Sign the list.",
+    ]
+    ranked = [RankedText("k", "Kitchen › Descale the kettle", steps, [0.7, 0.6, 0.4, 0.2, 0.1], 3.0, "home")]
+    found = best_quote("How do I descale the kettle?", ranked)
+    assert found is not None
+    assert found.text.endswith("Rinse it. Sign the list.")
+    other = best_quote("Why do I descale the kettle?", ranked)
+    assert other is not None
+    assert not other.text.endswith("Sign the list.")

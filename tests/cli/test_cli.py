@@ -266,7 +266,7 @@ def test_a_question_without_an_answer_is_said_so(built: Any) -> None:
 
 def test_a_question_waits_where_the_device_has_an_outbox_and_can_be_withdrawn(built: Any) -> None:
     asking = ("ask", "What did the Duke of Pell eat?", "--name", "desk", "--wait", *SMALL, *UNSURE)
-    assert "this device has no outbox" in run(*asking).stderr
+    assert "the device has no outbox" in run(*asking).stderr
     assert parsed(*asking, "--set", "serving.outbox=true", "--json")["waiting"]
     [waiting] = parsed("outbox", "list", "--name", "desk", "--json")
     assert waiting["text"] == "What did the Duke of Pell eat?"
