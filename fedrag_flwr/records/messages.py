@@ -114,7 +114,7 @@ class BuildReport:
     corpus_tokens: Count
     failed: Annotated[tuple[Line, ...], Bound(items=10_000)]
     rejects: Annotated[tuple[Name, ...], Bound(items=64)]  # "reason=count"
-    loss: Annotated[tuple[float, ...], Bound(items=4_096)]
+    loss: Annotated[tuple[float, ...], Bound(items=4_096)] = field(repr=False)
     cost: Cost
     peak_rss_mb: Seconds
     state: Name = ""  # see `DocumentState`

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.records import Passage
 from fedrag_flwr.retrieval.base import Ranking, ranked, searchable_text
+from fedrag_flwr.text.words import unaccented
 
 Words = Callable[[str], list[str]]
 _WORD = re.compile(r"\w+")
@@ -20,8 +21,8 @@ _RUN = re.compile(r"\w+(?:[-/.]\w+)*")
 
 
 def words(text: str) -> list[str]:
-    """The runs of letters, digits and ``_`` of a text in any script, case-folded."""
-    return _WORD.findall(text.casefold())
+    """The runs of letters, digits and ``_`` of a text in any script, case-folded and without accents."""
+    return _WORD.findall(unaccented(text.casefold()))
 
 
 def content_words(text: str) -> list[str]:
@@ -31,7 +32,7 @@ def content_words(text: str) -> list[str]:
     """
     from spacy.lang.en.stop_words import STOP_WORDS
 
-    runs = _RUN.findall(text.casefold())
+    runs = _RUN.findall(unaccented(text.casefold()))
     return [word for run in runs for word in dict.fromkeys((*words(run), run)) if word not in STOP_WORDS]
 
 

@@ -89,6 +89,13 @@ _LETTERS = re.compile(r"(?<!\w)(?:[a-z] )+[a-z](?!\w)")
 _SKIPPED = frozenset({"ORDINAL"})
 
 
+def unaccented(text: str) -> str:
+    """A text without the accents of its letters: "Café" is "Cafe"."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
+
+
 def normalise_anchor(text: str) -> str:
     """Bring a span of text to the form in which equal things are equal.
 
@@ -109,8 +116,7 @@ def anchors_of(facts: Iterable[Fact]) -> tuple[str, ...]:
 
 
 def _normalise(text: str) -> str:
-    text = normalise_line(text).casefold()
-    text = unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
+    text = unaccented(normalise_line(text).casefold())
     text = text.replace("’", "'").replace("‘", "'").replace("`", "'")
     text = _THOUSANDS.sub("", text)
     text = _MONEY.sub(lambda found: f" {found[2]} {_CURRENCIES[found[1]]} ", text)

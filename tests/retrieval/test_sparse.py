@@ -87,7 +87,7 @@ def test_only_passages_that_share_a_word_are_ranked(passages: list[Passage]) -> 
 
 def test_words_of_any_script_match_whatever_their_case() -> None:
     passages = [Passage("p", "d", "", "ÉCOLE Straße Ночь", ())]
-    for question in ("école", "STRASSE", "ночь"):
+    for question in ("école", "ecole", "STRASSE", "ночь"):
         assert [found.passage_id for found in Bm25Retriever(passages).rank(question, 1)] == ["p"]
 
 

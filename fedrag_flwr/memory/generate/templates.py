@@ -75,6 +75,8 @@ class Templates:
         for clause in clauses_of(sentence):
             others = tuple(chain.from_iterable(map(split_dates, clause.others)))
             clause = replace(clause, others=others)
+            if self._subject_type(clause) == "PERSON" and any(t.lower_ == "which" for t in clause.verb.lefts):
+                continue  # "a talk by Ada Brun, which lasts an hour": the talk does
             dates = [one for one in others if any(span.type in ("DATE", "YEAR") for span in self._facts(one))]
             if len(dates) < 2:  # of several, which one belongs to what?
                 for make in (self._of_subject, self._identity, self._of_others):

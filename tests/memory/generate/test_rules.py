@@ -122,6 +122,7 @@ def test_a_template_asks_for_a_fact(title: str, text: str, question: str, answer
         "The engineers repaired the mirror in 1993.",
         "Pluto was completed by 1930.",
         "Nobody discovered Pluto in 1906.",
+        "Your first day begins with a talk by Maria Brandt, which lasts two hours.",
         "Harbour offices require a stamped copy.",  # and much else: only of the topic is that a question
         "Die Firma Meyer baute 1954 in Hamburg eine neue Halle.",
     ],
