@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from fedrag_flwr.records.answers import Answer, Cost, EvidenceUnit, MemoryItem, Question
