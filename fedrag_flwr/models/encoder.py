@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 T = TypeVar("T")
-_BATCH = 32  # texts in one forward pass
+# Texts in one forward pass: on a processor few stay in its cache, which is a third faster than 32; a GPU wants many.
+_BATCH, _BATCH_GPU = 8, 64
 _WEIGHTS = ("model.safetensors", "model-*.safetensors", "pytorch_model.bin", "pytorch_model-*.bin")
 
 
@@ -85,7 +86,9 @@ class SentenceEncoder:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         model = self._loaded()
-        vectors = self._in_turns(texts, lambda batch: list(model.encode(batch, show_progress_bar=False)))
+        vectors = self._in_turns(
+            texts, lambda batch: list(model.encode(batch, batch_size=len(batch), show_progress_bar=False))
+        )
         return unit_rows(np.asarray(vectors, dtype=np.float32))
 
     def token_embeddings(self, texts: Sequence[str], *, asked: bool = False) -> list[NDArray[np.float32]]:
@@ -102,16 +105,20 @@ class SentenceEncoder:
             return []
         model = self._loaded()
         tokens = self._in_turns(
-            texts, lambda batch: model.encode(batch, show_progress_bar=False, output_value="token_embeddings")
+            texts,
+            lambda batch: model.encode(
+                batch, batch_size=len(batch), show_progress_bar=False, output_value="token_embeddings"
+            ),
         )
         return [unit_rows(rows.float().cpu().numpy()) for rows in tokens]
 
     def _in_turns(self, texts: Sequence[str], encode: Callable[[list[str]], Sequence[T]]) -> list[T]:
         """Encode batch by batch, the longest texts first; who else asks meanwhile waits for one batch, not for all."""
         order = np.argsort([-len(text) for text in texts])  # as sentence-transformers deals texts to batches
+        count = _BATCH if self._loaded().device.type == "cpu" else _BATCH_GPU
         made: dict[int, T] = {}
-        for first in range(0, len(order), _BATCH):
-            rows = order[first : first + _BATCH].tolist()
+        for first in range(0, len(order), count):
+            rows = order[first : first + count].tolist()
             with self._turns:
                 own = [texts[row] for row in rows]
                 made.update(zip(rows, in_own_thread(partial(encode, own), self._short), strict=True))
