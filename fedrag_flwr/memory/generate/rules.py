@@ -19,7 +19,9 @@ MOST = 2  # memories of a sentence
 _FEWEST_WORDS, _MOST_WORDS = 4, 24  # of a question
 _LONGEST = 60  # tokens of a sentence that is asked about; a longer one is a table, or hides what goes with what
 _MARKS = re.compile(r"[|<>{}\[\]_=*#\\]|https?:|\(|\)|\.\.")
-_BROKEN = re.compile(r"\s['’]s\b|\b(?:an?|the) (?:in|on|at|of|by|with|from|to|and)\b|\b(\w+) \1\b")
+_BROKEN = re.compile(
+    r"^Which (\w+) \w+ (?:the|a|an) \1\b|\s['’]s\b|\b(?:an?|the) (?:in|on|at|of|by|with|from|to|and)\b|\b(\w+) \2\b"
+)
 _DATED = re.compile(
     r"\b(?:in|on|from|since|until|to|by|during|between|and) (?:[A-Z]\w+ )?(?:\d{1,2},? )?(?:[A-Z]\w+,? )?"
     r"(?:1\d{3}|20\d{2})\b"
@@ -29,7 +31,7 @@ _DATED = re.compile(
 class RuleGenerator:
     """Makes candidates from sentences by templates over their parse, at most two of each sentence."""
 
-    id = "templates-2"
+    id = "templates-3"
 
     def candidates(self, passages: Sequence[ParsedPassage]) -> list[Candidate]:
         """Make the candidates of one document, in reading order; no other document has a say in them.

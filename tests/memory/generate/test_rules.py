@@ -123,6 +123,7 @@ def test_a_template_asks_for_a_fact(title: str, text: str, question: str, answer
         "Pluto was completed by 1930.",
         "Nobody discovered Pluto in 1906.",
         "Your first day begins with a talk by Maria Brandt, which lasts two hours.",
+        "The Harbour Entry Guide contains advice on mooring at low tide.",  # no organisation
         "Harbour offices require a stamped copy.",  # and much else: only of the topic is that a question
         "Die Firma Meyer baute 1954 in Hamburg eine neue Halle.",
     ],
@@ -168,6 +169,11 @@ TEXTS = st.lists(
     min_size=1,
     max_size=5,
 )
+
+
+def test_a_question_that_says_its_noun_twice_is_none() -> None:
+    made = Asked("Which winner was the winner of the 2015 race?", "Argon", "NAME", 0.9, "subject")
+    assert not best([made], "Notes", {})
 
 
 @given(TEXTS)
