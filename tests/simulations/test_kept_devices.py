@@ -83,7 +83,7 @@ def test_what_a_question_left_open_is_taken_by_what_finishes_it(kept: KeptDevice
 
 
 def test_what_home_answers_is_heard_as_people_there_read_it(kept: KeptDevices, files: Federation) -> None:
-    masked = files.with_changes(privacy__export="type-masking", privacy__public_names="")
+    masked = files.with_changes(privacy__export="type-masking", privacy__public_names="", privacy__answers="all")
     grid = LocalGrid(app_of(kept.reply), masked.nodes, masked.config)
     home = DEVICES.index("people") + HOME
     ask(grid, "train.build", BuildRequest(True), BuildReport, home)
