@@ -97,7 +97,7 @@ def names_something_else(text: str, start: int, end: int) -> bool:
     if " " not in text[start:end] and _THE.search(text, max(0, start - 5), start) and not _HUMAN.match(text, end):
         return True  # "the Kuiper belt"
     following = _FOLLOWING.match(text, end)
-    first, *words = [*text[start:end].casefold().split(), *(following[0].casefold().split() if following else ())]
+    first, *words = f"{text[start:end]} {following[0] if following else ''}".casefold().split()
     things = THINGS if first in GIVEN_NAMES else THINGS | THINGS_OR_SURNAMES
     return not things.isdisjoint(words) or is_clinical(text, start, end)
 
