@@ -87,6 +87,7 @@ CASES = [
         ("Dr. Kowalska came. Kow\u05b0alska left, Kow\u2065als\U000e0080ka.",),
         ("[PERSON] came. [PERSON] left, [PERSON].",),
     ),
+    (("Sarah Lock signed the lease.",), ("[PERSON] signed the lease.",)),
 ]
 
 KEPT = [
@@ -94,6 +95,8 @@ KEPT = [
     "The Space Shuttle flew 135 missions.",
     "The James Webb Space Telescope has 18 mirror segments.",
     "What is the mass of Jupiter?",
+    "Hadley Lock will be closed to boats in May.",
+    "Who to ring at the Arden Canal Trust",
 ]
 
 
