@@ -124,7 +124,7 @@ def test_a_template_asks_for_a_fact(title: str, text: str, question: str, answer
         "Nobody discovered Pluto in 1906.",
         "Your first day begins with a talk by Maria Brandt, which lasts two hours.",
         "The Harbour Entry Guide contains advice on mooring at low tide.",  # no organisation
-        "Harbour offices require a stamped copy.",  # and much else: only of the topic is that a question
+        "Harbour offices require a stamped copy.",  # and much else
         "Die Firma Meyer baute 1954 in Hamburg eine neue Halle.",
     ],
 )
