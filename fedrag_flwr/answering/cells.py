@@ -8,7 +8,7 @@ to the question; no cell answers that the question tells itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fedrag_flwr.answering.recall import names_of
@@ -31,6 +31,8 @@ CELL_FEATURES = (
     "passage",
     "wrong kind",
 )
+NUMERIC = frozenset({"DATE", "YEAR", "TIME", "CARDINAL", "QUANTITY", "PERCENT", "MONEY"})  # kinds of answers
+WHOLE_TABLE = 0.75  # confidence of an answer that compares rows, or looks for one by its cells
 PASSAGES = 6  # that are looked at
 _ROW_TOLD = 0.4  # what the share of the question that the row tells adds to the cosines
 _HEAD_TOLD = 0.2  # what the share of the head that the question tells adds
@@ -41,6 +43,9 @@ _LONG_NAMES = {name[:3]: name for name in (*_DAYS, *_MONTHS, "November", "Decemb
 _UNIT = re.compile(r"[(\[]([^()\[\]]+)[)\]]$")  # "Weight (kg)"
 _CURRENCY = re.compile(r"[A-Z]{3}")
 _PLAIN_NUMBER = re.compile(r"[-+−]?\d[\d.,’' ]*")
+_ASKS_PERSON = re.compile(
+    r"\W*(?:(?:to|for|with|from|by) )?(?:who(?:m|se|['’]s)?|(?:what is the )?name of the \w+ who)\b", re.I
+)
 _SHORT = re.compile(rf"\b(?:{'|'.join(_LONG_NAMES)})\b")
 
 
@@ -102,7 +107,7 @@ def best_cell(question: str, vector: Vector, ranked: Sequence[RankedText], encod
     ]
     if not places:
         return None
-    heads = [_spelt(cells[at][0]) for _, cells, at in places]
+    heads = [spelt(cells[at][0]) for _, cells, at in places]
     texts = [f"{cells[0][1]}: {head}" for (_, cells, _), head in zip(places, heads, strict=True)]
     cosines = (encoder.encode([*texts, *heads]) @ vector).reshape(2, -1).T.tolist()
     found = [
@@ -119,10 +124,10 @@ def _described(
 ) -> Cell:
     """A cell with what is known of it; `both` and `alone`: the question's cosines to row with head, and to the head."""
     head, text = cells[at]
-    asked, names = content_words(_spelt(question)), names_of(question)
+    asked, names = content_words(spelt(question)), names_of(question)
     others = [row.title, *(own for number, (_, own) in enumerate(cells) if number != at)]
-    of_row = len(asked & content_words(_spelt(" ".join(others)))) / max(len(asked), 1)
-    named, name = content_words(_spelt(head)), content_words(cells[0][1])
+    of_row = len(asked & content_words(spelt(" ".join(others)))) / max(len(asked), 1)
+    named, name = content_words(spelt(head)), content_words(cells[0][1])
     of_head, of_name = len(asked & named) / max(len(named), 1), len(asked & name) / max(len(name), 1)
     said = set(forms(" ".join([row.title, *(f"{own} {cell}" for own, cell in cells)])))
     of_names = len(names & said) / len(names) if names else 1.0
@@ -131,6 +136,31 @@ def _described(
     return Cell(place, cells[0][1], head, text, near, known)
 
 
-def _spelt(text: str) -> str:
+def name_of(row: Mapping[str, str]) -> str:
+    """What a row is of, by its cells behind their heads: the first cell that is no plain number."""
+    cells = list(row.values())
+    return next((cell for cell in cells if not cell.replace(".", "").isdecimal()), cells[0])
+
+
+def of_persons(table: Sequence[Mapping[str, str]]) -> bool:
+    """Whether most rows are of somebody: their names are two words or more that begin with capitals."""
+    names = [name_of(row).split() for row in table]
+    return sum(
+        len(words) > 1 and all(word[0].isupper() and word.isalpha() for word in words) for words in names
+    ) * 2 > len(names)
+
+
+def asks_person(question: str) -> bool:
+    """Whether a question asks for somebody."""
+    return _ASKS_PERSON.match(question) is not None
+
+
+def tells_names(question: str, rows: Sequence[str]) -> bool:
+    """Whether a table's rows tell all names of a question."""
+    names = names_of(question)
+    return not names or names <= set(forms(" ".join(rows)))
+
+
+def spelt(text: str) -> str:
     """A text with the names of weekdays and months in full."""
     return _SHORT.sub(lambda found: _LONG_NAMES[found.group()], text)

@@ -9,8 +9,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from fedrag_flwr.answering.cells import best_cell
+from fedrag_flwr.answering.cells import PASSAGES, WHOLE_TABLE, best_cell, cells_of
 from fedrag_flwr.answering.explain import MASKED, fills_mask, says_mask
+from fedrag_flwr.answering.extremes import asks_extreme, extreme_cells
 from fedrag_flwr.answering.judge import (
     LEAST_CELL,
     MOST_SOURCES,
@@ -27,6 +28,7 @@ from fedrag_flwr.answering.persons import tells_of_persons
 from fedrag_flwr.answering.quote import best_quote, is_open
 from fedrag_flwr.answering.read import Draft, Reader
 from fedrag_flwr.answering.recall import Recall, Recalled
+from fedrag_flwr.answering.reverse_lookup import reverse_cells
 from fedrag_flwr.answering.sentences import RankedText
 from fedrag_flwr.errors import PromptError
 from fedrag_flwr.memory.fusion.merge import references
@@ -274,7 +276,7 @@ class Engine:
             return Judged(Draft("", by="names"), whole(ranked[: self.limits.passages]), 0.0)
         if self.limits.quotes and not options and is_open(asked.text):
             return self._quoted(asked, ranked, heard)
-        if not options and (cell := self._cell(asked, ranked)) is not None:
+        if not options and (cell := self._rows(asked, ranked) or self._cell(asked, ranked)) is not None:
             if heard is not None:
                 heard(cell.draft.text)
             return cell
@@ -306,6 +308,26 @@ class Engine:
         if confidence < LEAST_CELL:
             return None
         return Judged(Draft(cell.said, by="cell"), whole([ranked[cell.passage]]), confidence)
+
+    def _rows(self, asked: Asked, ranked: Sequence[RankedText]) -> Judged | None:
+        """The rows of a table of home's that a question asks for by comparing them, or by what their cells tell."""
+        home, seen, best, extreme = self.evidence_store, set[str](), None, asks_extreme(asked.text)
+        for one in ranked[:PASSAGES]:
+            if one.origin != home.device or one.id in seen or not cells_of(" ".join(one.sentences)):
+                continue
+            units = home.table(one.id)
+            seen.update(unit.id for unit in units)
+            rows = [unit.text for unit in units]
+            if extreme:
+                found = extreme_cells(asked.text, asked.vector, asked.analysis, rows, self.encoder)
+            else:
+                found = reverse_cells(asked.text, rows)
+            if found is not None and (best is None or (not extreme and found[0][0].near > best[0][0][0].near)):
+                best = found, units
+        if best is None:
+            return None
+        (cells, said), units = best
+        return Judged(Draft(said, by="cell"), [units[cell.passage] for cell in cells], WHOLE_TABLE)
 
     def _answer(self, question: Question, asked: Asked, judged: Judged, start: float) -> Answer:
         """A judged draft as an answer, with the answer paths to home's passages."""

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Self
 
-from fedrag_flwr.answering.cells import CELL_FEATURES, Cell
+from fedrag_flwr.answering.cells import CELL_FEATURES, NUMERIC, Cell
 from fedrag_flwr.answering.explain import (
     LONG,
     NO_BEARER,
@@ -63,7 +63,6 @@ _ASKING = re.compile(r"\W*(?:(?:in|on|at|for|of|to|from|by|under|with|into) )?wh
 _DESCRIBES = re.compile(r"\b(?:that|which|whose|whom?|where|when)\b|\bof the \w+ (?:of|in)\b", re.I)
 _LONG_NUMBER = re.compile(r"\d{3,}")
 _THOUSANDS = re.compile(r"(?<=\d)[,.'’\u00a0\u202f ](?=\d{3}(?!\d))")
-_NUMERIC = frozenset({"DATE", "YEAR", "TIME", "CARDINAL", "QUANTITY", "PERCENT", "MONEY"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,4 +319,4 @@ def _wrong_kind(analysis: QuestionAnalysis, text: str) -> bool:
     """Whether a number is asked for and none is told, or yes or no."""
     if analysis.answer_type == "YESNO":
         return text.split(maxsplit=1)[:1] != [] and text.split()[0].strip(",.;").casefold() not in {"yes", "no"}
-    return analysis.answer_type in _NUMERIC and _NUMBER.search(text) is None
+    return analysis.answer_type in NUMERIC and _NUMBER.search(text) is None

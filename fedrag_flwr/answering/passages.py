@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from fedrag_flwr.answering.cells import cells_of
 from fedrag_flwr.answering.sentences import RankedText
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import missing
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.records import ChosenPath, Document, EvidenceUnit, Granularity, Vector
+from fedrag_flwr.records import ChosenPath, Document, EvidenceUnit, Granularity, Passage, Vector
 from fedrag_flwr.retrieval.base import Ranking, searchable_text
 from fedrag_flwr.text.base import ParsedPassage, Pipeline
 from fedrag_flwr.text.segment import document_of, passage_of
@@ -110,6 +111,13 @@ class EvidenceStore:
             best.setdefault(passage_of(one.id), one.score)
         return self._load("paragraph", dict(list(best.items())[:most]))
 
+    def table(self, passage_id: str) -> list[EvidenceUnit]:
+        """The rows of the table of which a passage is a row: the passages of its document with its title and head."""
+        passages = self.store.passages(self.store.contribution(document_of(passage_id)).passages)
+        table = next((_table_of(one) for one in passages if one.id == passage_id), None)
+        same = [one for one in passages if table is not None and _table_of(one) == table]
+        return [EvidenceUnit(one.id, one.text, self.device, 1.0, one.title) for one in same]
+
     def _load(self, granularity: Granularity, scores: Mapping[str, float]) -> list[EvidenceUnit]:
         ranked = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
         ids = [unit_id for unit_id, _ in ranked]
@@ -119,6 +127,12 @@ class EvidenceStore:
         sentences = {s.id: s for s in self.store.sentences(ids)}
         titles = {p.id: p.title for p in self.store.passages(sorted({s.passage_id for s in sentences.values()}))}
         return [EvidenceUnit(i, sentences[i].text, self.device, s, titles[sentences[i].passage_id]) for i, s in ranked]
+
+
+def _table_of(passage: Passage) -> tuple[str, str] | None:
+    """What the rows of one table have in common: title, and head of the first column; None for other passages."""
+    cells = cells_of(passage.text)
+    return (passage.title, cells[0][0]) if cells else None
 
 
 def log_odds_of(cosine: float) -> float:
