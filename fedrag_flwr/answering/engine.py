@@ -319,9 +319,9 @@ class Engine:
             seen.update(unit.id for unit in units)
             rows = [unit.text for unit in units]
             if extreme:
-                found = extreme_cells(asked.text, asked.vector, asked.analysis, rows, self.encoder)
+                found = extreme_cells(asked.text, asked.vector, asked.analysis, rows, self.encoder, one.title)
             else:
-                found = reverse_cells(asked.text, rows)
+                found = reverse_cells(asked.text, rows, one.title)
             if found is not None and (best is None or (not extreme and found[0][0].near > best[0][0][0].near)):
                 best = found, units
         if best is None:

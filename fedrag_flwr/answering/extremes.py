@@ -81,7 +81,7 @@ def asks_extreme(question: str) -> bool:
 
 
 def extreme_cells(
-    asked: str, vector: Vector, analysis: QuestionAnalysis, rows: Sequence[str], encoder: Encoder
+    asked: str, vector: Vector, analysis: QuestionAnalysis, rows: Sequence[str], encoder: Encoder, title: str = ""
 ) -> tuple[list[Cell], str] | None:
     """The cells with the most or the least of what a question compares, and the answer; None where none is clear.
 
@@ -93,6 +93,8 @@ def extreme_cells(
         The table's rows as passages (`fedrag_flwr.sources.tables.told_row`); a cell's `passage` is a place among them.
     encoder
         Encodes heads.
+    title
+        The table's.
     """
     found = _SUPERLATIVE.search(asked)
     table = [dict(cells_of(row)) for row in rows]
@@ -111,8 +113,8 @@ def extreme_cells(
     cells = [Cell(at, name_of(table[at]), column.head, table[at][column.head], best) for at in among]
     cells = [cell for cell in cells if column.numbers[cell.passage] == best]
     compared = [rows[at] for at in among]
-    numbers = set(_DIGITS.findall(asked)) - set(_DIGITS.findall(" ".join(compared)))
-    if len(among) < 2 or len(cells) > _MOST_ALIKE or numbers or not tells_names(asked, compared):
+    numbers = set(_DIGITS.findall(asked)) - set(_DIGITS.findall(" ".join([title, *compared])))
+    if len(among) < 2 or len(cells) > _MOST_ALIKE or numbers or not tells_names(asked, [title, *compared]):
         return None
     head = content_words(behind) & content_words(column.head)
     number = analysis.answer_type in NUMERIC or (head and _ASKS_NUMBER.fullmatch(asked[: found.start()]))

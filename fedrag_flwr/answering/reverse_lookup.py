@@ -17,7 +17,7 @@ _WHOLE = re.compile(r"[.:]0+$")
 _SIGNS = {"€": " euro ", "£": " pound ", "$": " dollar ", "%": " percent "}
 
 
-def reverse_cells(question: str, rows: Sequence[str]) -> tuple[list[Cell], str] | None:
+def reverse_cells(question: str, rows: Sequence[str], title: str = "") -> tuple[list[Cell], str] | None:
     """The cells that a question tells, of the rows that it asks for, and the rows' names; None where none is clear.
 
     Parameters
@@ -26,11 +26,13 @@ def reverse_cells(question: str, rows: Sequence[str]) -> tuple[list[Cell], str] 
         The question.
     rows
         The table's rows as passages (`fedrag_flwr.sources.tables.told_row`); a cell's `passage` is a place among them.
+    title
+        The table's.
     """
     table = [dict(cells_of(row)) for row in rows]
     asked = _words(question)
     if (
-        not tells_names(question, rows)
+        not tells_names(question, [title, *rows])
         or not _asks_first(question, table)
         or any(_words(name_of(row)) <= asked for row in table)
     ):

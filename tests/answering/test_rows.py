@@ -74,6 +74,14 @@ def test_a_superlative_compares_rows(
     assert (found and found[1]) == answer
 
 
+def test_a_name_may_stand_in_the_title(encoder: Encoder, pipeline: Pipeline) -> None:
+    question = "Which trail in Ashby is the longest?"
+    vector, analysis = encoder.encode([question])[0], pipeline.question(question)
+    found = extreme_cells(question, vector, analysis, TRAILS, encoder, "Trails of Ashby")
+    assert found is not None
+    assert found[1] == "Ridge walk"
+
+
 @pytest.mark.parametrize(
     "question",
     ["How many dogs may I bring at most?", "What is the longest I can stay?", "Who knows most of the members?"],
