@@ -37,12 +37,15 @@ PASSAGES = 6  # that are looked at
 _ROW_TOLD = 0.4  # what the share of the question that the row tells adds to the cosines
 _HEAD_TOLD = 0.2  # what the share of the head that the question tells adds
 _CELL = re.compile(r"(?P<head>[^:;\n]{1,60}): (?P<text>.*)")
+_SENTENCE = re.compile(r"\w\w\w[.!?] [A-Z]")  # ends within: prose that has a colon
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTHS = ("January", "February", "March", "April", "June", "July", "August", "September", "October")
 _LONG_NAMES = {name[:3]: name for name in (*_DAYS, *_MONTHS, "November", "December")} | {"Sept": "September"}
 _UNIT = re.compile(r"[(\[]([^()\[\]]+)[)\]]$")  # "Weight (kg)"
+_CURRENCIES = frozenset("£$€¥₹")
 _CURRENCY = re.compile(r"[A-Z]{3}")
 _PLAIN_NUMBER = re.compile(r"[-+−]?\d[\d.,’' ]*")
+_CODE = re.compile(r"[A-Z]{0,3}[-. ]?\d+[.a-z]?")
 _ASKS_PERSON = re.compile(
     r"\W*(?:(?:to|for|with|from|by) )?(?:who(?:m|se|['’]s)?|(?:what is the )?name of the \w+ who)\b", re.I
 )
@@ -67,6 +70,8 @@ class Cell:
         found = _UNIT.search(self.head)
         if found is None or not _PLAIN_NUMBER.fullmatch(self.text):
             return self.text
+        if found[1] in _CURRENCIES:
+            return f"{found[1]}{self.text}{'0' * (self.text[-2:-1] == '.')}"
         whole = f"{self.text} {found[1]}"
         measured = any((start, end) == (0, len(whole)) for start, end, _ in numeric_spans(whole))
         return whole if measured or _CURRENCY.fullmatch(found[1]) else self.text
@@ -76,7 +81,7 @@ def cells_of(text: str) -> list[tuple[str, str]]:
     """The heads and cells of a passage that is a table's row; none where it is not."""
     found: list[tuple[str, str]] = []
     for part in text.split("; "):
-        if cell := _CELL.fullmatch(part):
+        if (cell := _CELL.fullmatch(part)) and not _SENTENCE.search(cell["head"]):
             found.append((cell["head"], cell["text"]))
         elif found:
             found[-1] = (found[-1][0], f"{found[-1][1]}; {part}")
@@ -137,17 +142,16 @@ def _described(
 
 
 def name_of(row: Mapping[str, str]) -> str:
-    """What a row is of, by its cells behind their heads: the first cell that is no plain number."""
+    """What a row is of, by its cells behind their heads: the first cell that is no number or code."""
     cells = list(row.values())
-    return next((cell for cell in cells if not cell.replace(".", "").isdecimal()), cells[0])
+    return next((cell for cell in cells if not _CODE.fullmatch(cell)), cells[0])
 
 
-def of_persons(table: Sequence[Mapping[str, str]]) -> bool:
-    """Whether most rows are of somebody: their names are two words or more that begin with capitals."""
-    names = [name_of(row).split() for row in table]
-    return sum(
-        len(words) > 1 and all(word[0].isupper() and word.isalpha() for word in words) for words in names
-    ) * 2 > len(names)
+def of_persons(cells: Sequence[str]) -> bool:
+    """Whether most cells name somebody: by two words or more that begin with capitals."""
+    names = [cell.split() for cell in cells]
+    persons = [len(words) > 1 and all(word[0].isupper() and word.isalpha() for word in words) for words in names]
+    return sum(persons) * 2 > len(names)
 
 
 def asks_person(question: str) -> bool:

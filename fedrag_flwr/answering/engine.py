@@ -23,12 +23,12 @@ from fedrag_flwr.answering.judge import (
     told,
     weighed,
 )
+from fedrag_flwr.answering.lookup import looked_up
 from fedrag_flwr.answering.passages import EvidenceStore, PassageOrder, ranked_together, whole
 from fedrag_flwr.answering.persons import tells_of_persons
 from fedrag_flwr.answering.quote import best_quote, is_open
 from fedrag_flwr.answering.read import Draft, Reader
 from fedrag_flwr.answering.recall import Recall, Recalled
-from fedrag_flwr.answering.reverse_lookup import reverse_cells
 from fedrag_flwr.answering.sentences import RankedText
 from fedrag_flwr.errors import PromptError
 from fedrag_flwr.memory.fusion.merge import references
@@ -276,7 +276,7 @@ class Engine:
             return Judged(Draft("", by="names"), whole(ranked[: self.limits.passages]), 0.0)
         if self.limits.quotes and not options and is_open(asked.text):
             return self._quoted(asked, ranked, heard)
-        if not options and (cell := self._rows(asked, ranked) or self._cell(asked, ranked)) is not None:
+        if not options and (cell := self._tabled(asked, ranked)) is not None:
             if heard is not None:
                 heard(cell.draft.text)
             return cell
@@ -298,6 +298,14 @@ class Engine:
         units = whole([ranked[found.passage]])
         extract = self.reader.extract(asked.text, units)
         return weighed(asked.text, asked.analysis, draft, units, self.judge, extract)
+
+    def _tabled(self, asked: Asked, ranked: Sequence[RankedText]) -> Judged | None:
+        """What a table answers: by the names of rows that are asked for, or by a cell."""
+        rows = self._rows(asked, ranked)
+        if rows is None:
+            return self._cell(asked, ranked)
+        names = cells_of(rows.units[0].text)[0][1] in rows.draft.text
+        return rows if names or asks_extreme(asked.text) else self._cell(asked, ranked) or rows
 
     def _cell(self, asked: Asked, ranked: Sequence[RankedText]) -> Judged | None:
         """The cell of a table that is likely enough to answer."""
@@ -321,7 +329,7 @@ class Engine:
             if extreme:
                 found = extreme_cells(asked.text, asked.vector, asked.analysis, rows, self.encoder, one.title)
             else:
-                found = reverse_cells(asked.text, rows, one.title)
+                found = looked_up(asked.text, rows, one.title)
             if found is not None and (best is None or (not extreme and found[0][0].near > best[0][0][0].near)):
                 best = found, units
         if best is None:

@@ -47,11 +47,14 @@ _MEASURES: Mapping[str, tuple[str, bool]] = {
 _WORDS = "|".join(sorted(_MEASURES, key=len, reverse=True))
 # Not of limits: "at most two dogs", "the longest that you can stay".
 _SUPERLATIVE = re.compile(
-    rf"(?<!\bat )(?<!\bat the )\b(?P<word>{_WORDS})\b(?! (?:of|I|you|we|he|she|they|it|one|an?|any|each|that|time)\b)",
+    rf"(?<!\bat )(?<!\bat the )\b(?P<word>{_WORDS})\b"
+    r"(?! (?:of|I|you|we|he|she|they|it|one (?:can|may)|an?|any|each|that|time)\b)",
     re.IGNORECASE,
 )
 _ASKS_NUMBER = re.compile(r"\W*what(?:['’]s| is| was) the $", re.IGNORECASE)
-_NOUNS = re.compile(r"(?:\s+(?!(?:is|are|was|in|of|at|on|for|to|with|from|before|the|an?)\b)[^\W\d]+){1,3}")
+_NOUNS = re.compile(
+    r"(?:\s+(?!(?:is|are|was|in|of|at|on|for|to|with|from|before|the|an?|ones?|I|we|you|they|that)\b)[^\W\d]+){1,3}"
+)
 _ASKS_OTHER = re.compile(r"\W*(?:when|where|(?:at|by|until|from) what)\b", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 _VERB = re.compile(r"[^\W\d]+(?=\s+(?:the\s+)?$)")
@@ -99,7 +102,12 @@ def extreme_cells(
     found = _SUPERLATIVE.search(asked)
     table = [dict(cells_of(row)) for row in rows]
     columns = _columns(table) if found is not None else []
-    if found is None or not columns or _ASKS_OTHER.match(asked) or (asks_person(asked) and not of_persons(table)):
+    if (
+        found is None
+        or not columns
+        or _ASKS_OTHER.match(asked)
+        or (asks_person(asked) and not of_persons([name_of(row) for row in table]))
+    ):
         return None
     measure, least = _MEASURES[found["word"].casefold()]
     nouns = _NOUNS.match(asked, found.end())
@@ -107,14 +115,15 @@ def extreme_cells(
     column = _compared(asked, vector, found, behind, columns, encoder)
     if (measure == _AGE and column.years) or (measure == _SPEED and _TIME.search(column.head)):
         least = not least
+    things = not measure or content_words(behind) <= content_words(" ".join([title, *rows]))
     parting = content_words(asked) - content_words(f"{column.head} {found[0]} {behind} {analysis.asks}")
     among = [at for at in _asked_rows(parting, table) if at in column.numbers]
     best = (min if least else max)((column.numbers[at] for at in among), default=0.0)
     cells = [Cell(at, name_of(table[at]), column.head, table[at][column.head], best) for at in among]
     cells = [cell for cell in cells if column.numbers[cell.passage] == best]
-    compared = [rows[at] for at in among]
-    numbers = set(_DIGITS.findall(asked)) - set(_DIGITS.findall(" ".join([title, *compared])))
-    if len(among) < 2 or len(cells) > _MOST_ALIKE or numbers or not tells_names(asked, [title, *compared]):
+    compared = [title, *(rows[at] for at in among)]
+    numbers = set(_DIGITS.findall(asked)) <= set(_DIGITS.findall(" ".join(compared)))
+    if len(among) < 2 or len(cells) > _MOST_ALIKE or not (things and numbers and tells_names(asked, compared)):
         return None
     head = content_words(behind) & content_words(column.head)
     number = analysis.answer_type in NUMERIC or (head and _ASKS_NUMBER.fullmatch(asked[: found.start()]))

@@ -22,6 +22,9 @@ ROWS = (
 RANKED = [
     RankedText(f"t{at}", "Lessons", [told_row(HEADS, row)], [0.5], 3.0 - at, "home") for at, row in enumerate(ROWS)
 ]
+NOTED = (
+    "Signed 4 May 2021. Term: two years, to be renewed; spare parts are excluded. Our contact: Ida Holm; ask for her"
+)
 PROSE = RankedText("p", "House rules", ["The door is locked at ten: use the side gate; be quiet."], [0.4], 2.0, "home")
 
 
@@ -59,6 +62,8 @@ def test_what_no_row_tells_is_unlikely(question: str, encoder: Encoder, pipeline
         ("Fee (CHF)", "40", "40 CHF"),
         ("Moisture (%)", "8", "8 %"),
         ("Fee (child)", "12", "12"),  # no unit
+        ("Price (£)", "29.5", "£29.50"),
+        ("Rent (€)", "310", "€310"),
         ("Members (2019)", "31", "31"),
         ("Weight (kg)", "12 kg", "12 kg"),
         ("Weight", "12", "12"),
@@ -69,6 +74,7 @@ def test_a_plain_number_is_said_with_the_unit_of_its_head(head: str, cell: str, 
 
 
 def test_prose_has_no_cells(encoder: Encoder) -> None:
+    assert cells_of(NOTED) == []
     question = "When is the door locked?"
     assert best_cell(question, encoder.encode([question])[0], [PROSE], encoder) is None
     assert best_cell(question, encoder.encode([question])[0], [], encoder) is None

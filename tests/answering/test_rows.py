@@ -1,11 +1,11 @@
-"""Whole tables: superlatives compare rows, and reverse look-ups find a row by its other cells."""
+"""Whole tables: superlatives compare rows, and lookups find a row by its other cells."""
 
 from __future__ import annotations
 
 import pytest
 
 from fedrag_flwr.answering.extremes import asks_extreme, extreme_cells
-from fedrag_flwr.answering.reverse_lookup import reverse_cells
+from fedrag_flwr.answering.lookup import looked_up
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.sources.tables import told_row
 from fedrag_flwr.text.base import Pipeline
@@ -51,6 +51,8 @@ HOURS = _table(
         ("which is the smallest plot", PLOTS, "Sorrel"),
         ("What is the oldest plot?", PLOTS, "Sorrel"),
         ("Which is the newest plot?", PLOTS, "Tansy"),
+        ("Which plot is the oldest one we own?", PLOTS, "Sorrel"),
+        ("Which is the cheapest vegetable bed?", PLOTS, None),  # a thing that no row tells
         ("Which plot has the lowest rent?", PLOTS, "Sorrel"),
         ("What is the highest rent?", PLOTS, "€310"),
         ("How much is the most expensive plot?", PLOTS, "€310"),
@@ -111,14 +113,16 @@ def test_rows_that_share_the_extreme_are_all_told(encoder: Encoder, pipeline: Pi
         ("which plot costs 75 €", PLOTS, "Tansy"),
         ("Which plots have clay?", PLOTS, "Elder and Sorrel"),
         ("Which trail is 9 long?", TRAILS, None),  # a number that may be of any column
-        ("What is the extension of Ada Brook?", PEOPLE, None),  # the row is named: a cell is asked for
+        ("What is the extension of Ada Brook?", PEOPLE, "204 11"),
+        ("What is the extension of the caretaker Ada Brook of Ashby?", PEOPLE, None),  # a name that no row tells
+        ("Which person is Ada Brook?", PEOPLE, None),
         ("Which plot has a tap?", PLOTS, None),
         ("Who looks after the bees?", PEOPLE, None),
         ("Who paid 75 €?", PLOTS, None),
     ],
 )
-def test_a_reverse_lookup_finds_the_row_whose_cells_the_question_tells(
+def test_a_lookup_finds_the_row_whose_cells_the_question_tells(
     question: str, rows: list[str], answer: str | None
 ) -> None:
-    found = reverse_cells(question, rows)
+    found = looked_up(question, rows)
     assert (found and found[1]) == answer
