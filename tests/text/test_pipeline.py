@@ -120,7 +120,7 @@ def test_a_missing_model_says_what_to_install() -> None:
 
 
 def test_the_id_names_model_and_rules(pipeline: SpacyPipeline) -> None:
-    assert pipeline.id == "en_core_web_sm-3.8.0+rules-3"
+    assert pipeline.id == "en_core_web_sm-3.8.0+rules-4"
 
 
 def test_spacy_is_imported_when_first_used() -> None:

@@ -6,6 +6,7 @@ back over its passage. Only one that returns the answer may become a memory (the
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -143,8 +144,8 @@ def _grammar(answer_type: str) -> Grammar:
 def fuller(answer: str, given: str, sentence: str) -> str:
     """The given answer where it is longer and stands in the sentence: "phases of Venus" for "Venus"; else the old."""
     whole = given.strip().rstrip(".")
-    place = sentence.casefold().find(whole.casefold())
-    return sentence[place : place + len(whole)] if len(whole) > len(answer) and place >= 0 else answer
+    found = re.search(re.escape(whole), sentence, re.IGNORECASE) if len(whole) > len(answer) else None
+    return found[0] if found else answer
 
 
 def agrees(given: str, expected: str) -> bool:
