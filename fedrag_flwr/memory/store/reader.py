@@ -292,8 +292,8 @@ class StoreReader:
             queries.hyperedges(connection, self._dimension)
             item_rows.items(connection, self._dimension)
             item_rows.rejected(connection, self._dimension)
-            for granularity in ("paragraph", "sentence"):
-                queries.vectors_since(connection, granularity, 0, self._dimension)
+            queries.units(connection, "paragraph", self._dimension)
+            queries.units(connection, "sentence", self._dimension)
         self.passages()
         for document_id in self.digests():
             self.document(document_id)

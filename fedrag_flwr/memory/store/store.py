@@ -16,12 +16,12 @@ from fedrag_flwr.errors import StoreError, StoreMismatchError
 from fedrag_flwr.memory.store import imports, opaque, pages, queries
 from fedrag_flwr.memory.store.change import Change
 from fedrag_flwr.memory.store.database import FILE, Database, write_lock
-from fedrag_flwr.memory.store.index import Indexes, IndexKind, VectorIndex
+from fedrag_flwr.memory.store.index import Indexes, VectorIndex
 from fedrag_flwr.memory.store.pages import MOST_PAGES
 from fedrag_flwr.memory.store.reader import StoreReader, device_and_dimension
 from fedrag_flwr.memory.store.schema import MENDED
 from fedrag_flwr.memory.store.writer import Jump, Writer, jump
-from fedrag_flwr.records import START, Delta, ImportReport, Pending
+from fedrag_flwr.records import START, Delta, Granularity, ImportReport, Pending
 from fedrag_flwr.sqlite_errors import REBUILD, own_errors
 
 _log = logging.getLogger(__name__)
@@ -122,7 +122,6 @@ class MemoryStore(StoreReader):
                 expected = queries.state(connection, "secret")
             with own_errors(path, FILE):
                 secret = opaque.load_secret(path, expected)
-                _drop_index_files(path)
             return cls(database, known, secret, foreign_limit, most_pages, jump)
         except BaseException:
             database.close()
@@ -137,7 +136,6 @@ class MemoryStore(StoreReader):
             with write_lock(path, lock_timeout):
                 for name in (FILE, f"{FILE}-wal", f"{FILE}-shm", f"{FILE}.new", opaque.SECRET):
                     (path / name).unlink(missing_ok=True)
-                _drop_index_files(path)
 
     def close(self) -> None:
         """Close the store's connections."""
@@ -299,16 +297,9 @@ class MemoryStore(StoreReader):
 
     # --- indexes ---
 
-    def index(self, kind: IndexKind) -> VectorIndex:
-        """The search index over sentences, paragraphs or all memories, up to date with the store."""
-        return self._indexes.get(kind)
-
-
-def _drop_index_files(path: Path) -> None:
-    """Remove the copies of vectors that earlier releases kept beside the store."""
-    for file in path.glob("*.faiss"):
-        for one in (file, file.with_suffix(".json")):
-            one.unlink(missing_ok=True)
+    def index(self, granularity: Granularity) -> VectorIndex:
+        """The search index over sentences or paragraphs, up to date with the store."""
+        return self._indexes.get(granularity)
 
 
 def _create(path: Path, lock_timeout: float) -> None:

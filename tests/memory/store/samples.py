@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change, NewDocument, Rejected
-from fedrag_flwr.records import Delta, Document, Fact, Hyperedge, MemoryItem, Passage, Sentence
+from fedrag_flwr.records import Delta, Document, Fact, Granularity, Hyperedge, MemoryItem, Passage, Sentence
 
 DIMENSION = 8
 IDENTITY = {"device": "a", "dimension": str(DIMENSION), "encoder": "mini"}
@@ -123,6 +123,17 @@ def plain_item(item: MemoryItem) -> tuple[object, ...]:
         *(item.id, item.question, item.answer, item.kind, item.answer_type, item.hyperedges, item.anchors),
         *(item.embedding.tobytes(), item.origin, item.support),
     )
+
+
+def check_index(store: MemoryStore, granularity: Granularity) -> None:
+    """See that the index of a granularity finds its units, and nothing else, by their vectors."""
+    units, index = store.units(granularity), store.index(granularity)
+    assert len(index) == len(units.ids)
+    scores, names = index.search(units.vectors, len(units.ids))
+    place, cosines = {unit: row for row, unit in enumerate(units.ids)}, units.vectors @ units.vectors.T
+    for row, found in enumerate(names):
+        assert sorted(found) == list(units.ids)
+        np.testing.assert_allclose(scores[row], cosines[row, [place[unit] for unit in found]], atol=1e-5)
 
 
 def plain_edge(edge: Hyperedge) -> tuple[object, ...]:
