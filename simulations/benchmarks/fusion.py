@@ -76,7 +76,7 @@ def measure(size: int, devices: int) -> list[Row]:
     base = peak_rss_mb()
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
-        shared = SharedMemory.open(Path(folder) / "server", *models)
+        shared = SharedMemory(Path(folder) / "server", *models)
         identity = {"device": ASKER, "dimension": str(models[0].dimension)}
         with MemoryStore.open(Path(folder) / "device", identity, foreign_limit=2 * size) as device:
             known = ("", 0)

@@ -1,6 +1,7 @@
 """Small documents, memories and whole changes for the store's tests, and what a store holds as plain values."""
 
 import hashlib
+import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change, NewDocument, Rejected
+from fedrag_flwr.memory.store.writer import Writer
 from fedrag_flwr.records import Delta, Document, Fact, Granularity, Hyperedge, MemoryItem, Passage, Sentence
 
 DIMENSION = 8
@@ -16,13 +18,17 @@ IDENTITY = {"device": "a", "dimension": str(DIMENSION), "encoder": "mini"}
 PER_DOCUMENT = 2  # passages, and sentences in each passage
 
 
-def by_one() -> int:
-    """By how much versions grow here, so that a test can tell them."""
-    return 1
+class ByOne(MemoryStore):
+    """A store whose versions grow by one, so that a test can tell them."""
+
+    def _writer(self, connection: sqlite3.Connection) -> Writer:
+        writer = super()._writer(connection)
+        writer._version = writer._version_before + 1
+        return writer
 
 
 def open_store(path: Path, **identity: str) -> MemoryStore:
-    return MemoryStore.open(path, IDENTITY | identity, lock_timeout=5.0, jump=by_one)
+    return ByOne.open(path, IDENTITY | identity)
 
 
 def unit_vector(name: str, dimension: int = DIMENSION) -> NDArray[np.float32]:

@@ -222,8 +222,11 @@ def holder(device: Path) -> Iterator[subprocess.Popen[str]]:
     process.communicate()
 
 
-def test_a_second_writer_waits_and_is_told_who_writes(device: Path, holder: subprocess.Popen[str]) -> None:
-    with MemoryStore.open(device, IDENTITY, lock_timeout=0.2) as store:
+def test_a_second_writer_waits_and_is_told_who_writes(
+    device: Path, holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fedrag_flwr.memory.store.database.LOCK_SECONDS", 0.2)
+    with MemoryStore.open(device, IDENTITY) as store:
         assert len(store.items()) == 4  # readers are not held up
         before = store.version
         for write in (
