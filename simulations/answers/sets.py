@@ -18,7 +18,7 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.gold import GoldQuestion, read_gold
 from fedrag_flwr.evaluation.metrics import accuracy, normalise_answer
 from fedrag_flwr.loaded_models import load_models
-from fedrag_flwr.memory.generate.rules import RuleGenerator
+from fedrag_flwr.memory.generate.rules import TEMPLATES
 from fedrag_flwr.memory.store.schema import SCHEMA_VERSION
 from fedrag_flwr.records import Document
 from fedrag_flwr.settings import Settings, fedrag_home
@@ -214,7 +214,7 @@ def open_set(asked: AnswerSet, settings: Settings, *, memories: bool = True, fir
     told = "".join(f"{one.id}={one.digest};" for one in documents)
     tokens = settings.memory.tokens_per_kilotoken
     writer = f"{settings.models.generator}{first}" if tokens else ""
-    built = f"{SCHEMA_VERSION}{RuleGenerator.id}{settings.hypergraph}{tokens}{writer}{settings.models.encoder}"
+    built = f"{SCHEMA_VERSION}{TEMPLATES}{settings.hypergraph}{tokens}{writer}{settings.models.encoder}"
     root = fedrag_home(settings.home) / "answers" / f"{asked.name}-{_draw(told + built)[:8]}"
     write_documents(root / "documents" / EVERYTHING, documents)
     models = load_models(settings.models, fedrag_home(settings.home))

@@ -131,9 +131,10 @@ class MemoryWriter:
         asked = tuple(fresh.values())
         vectors = self.encoder.encode([candidate.question for candidate in asked])
         units = self.store.units("sentence")
-        found = round_trip(asked, vectors, self.store.sentences(units.ids), units.vectors)
-        rejected.update(found.reasons.values())
-        return Candidates(asked, vectors, np.ones(len(asked), dtype=np.bool_)).at(found.kept)
+        reasons = round_trip(asked, vectors, self.store.sentences(units.ids), units.vectors)
+        rejected.update(reasons.values())
+        kept = [row for row in range(len(asked)) if row not in reasons]
+        return Candidates(asked, vectors, np.ones(len(asked), dtype=np.bool_)).at(kept)
 
     def _keep(self, made: Candidates, tokens: Mapping[str, int]) -> int:
         """Put candidates into the store as memories, with the sentences that were asked about; give their number."""

@@ -188,6 +188,10 @@ class Reference:
             return len(told) > 2 and first.lower_ == "the"
         return True
 
+    def is_named(self, tokens: Sequence[Token]) -> bool:
+        """Whether a phrase holds a name, or a word that stands for the topic."""
+        return self.spans_names(tokens) or any(map(self.means_topic, tokens))
+
     def spans_names(self, tokens: Sequence[Token]) -> bool:
         """Whether a phrase holds a name."""
         found = (self.spans.get(token.i) for token in tokens)
