@@ -22,7 +22,6 @@ from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph
 from fedrag_flwr.knowledge_graph.retrieval import (
     GraphIndex,
     GraphRetriever,
-    RetrievalSettings,
     VectorTable,
 )
 from fedrag_flwr.knowledge_graph.routing import choose_owners
@@ -279,7 +278,7 @@ class DeviceGraph:
             VectorTable(paragraphs.ids, paragraphs.vectors),
             VectorTable(sentences.ids, sentences.vectors),
         )
-        return GraphRetriever(self.device, index, passages, RetrievalSettings())
+        return GraphRetriever(self.device, index, passages)
 
     def _store(self) -> GraphStore:
         return GraphStore(self.store.database, self.models.encoder.dimension)

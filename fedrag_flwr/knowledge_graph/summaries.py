@@ -101,7 +101,7 @@ class ExtractiveSummarizer:
             subgraph = erased(subgraph)
         subjects, entities = list(subgraph.subjects[:_SUBJECTS]), list(subgraph.entities[:_ENTITIES])
         relations = list(subgraph.relations[:_RELATIONS])
-        copied = _Copied(subgraph.sources)
+        copied = Copied(subgraph.sources)
         for parts in (relations, subjects, entities):
             while parts and copied.too_much(_listed(subjects, entities, relations), self.most_copied):
                 parts.remove(max(parts, key=lambda told: (copied.longest(told), len(told), told)))
@@ -139,7 +139,7 @@ class ModelSummarizer:
             summary_prompt(shown), grammar=_ONE_LINE, max_tokens=_MOST_TOKENS, seed=self._seed
         )
         self.cost += Cost(done.seconds, 1, done.tokens_in, done.tokens_out, done.cached)
-        copied = _Copied(subgraph.sources)
+        copied = Copied(subgraph.sources)
         own, most = "", self._fallback.most_copied
         for one in _sentences(done.text):
             told = f"{own} {one}".strip()
@@ -168,16 +168,6 @@ def erased(subgraph: Subgraph) -> Subgraph:
         (),
         subgraph.sources,
     )
-
-
-def copied_share(text: str, sources: Iterable[str]) -> float:
-    """Share of a text's word 5-grams that stand in sources; 0 where it is shorter."""
-    return _Copied(sources).share(text)
-
-
-def longest_copy(text: str, sources: Iterable[str]) -> int:
-    """Most words in a row that a text has in common with one of the sources."""
-    return _Copied(sources).longest(text)
 
 
 def subgraph_of(
@@ -247,14 +237,15 @@ def _sentences(text: str) -> list[str]:
     return [found[0].strip() for found in re.finditer(r"[^.!?]+[.!?]", text)]
 
 
-class _Copied:
-    """The word n-grams of sources."""
+class Copied:
+    """What a text has in common with sources."""
 
     def __init__(self, sources: Iterable[str]) -> None:
         self._sources = [_words(source) for source in sources]
         self._grams = {gram for words in self._sources for gram in _grams(words)}
 
     def share(self, text: str) -> float:
+        """Share of a text's word 5-grams that stand in the sources; 0 where it is shorter."""
         grams = list(_grams(_words(text)))
         return sum(gram in self._grams for gram in grams) / len(grams) if grams else 0.0
 
@@ -263,6 +254,7 @@ class _Copied:
         return self.share(text) > most or len(text) > _MOST_CHARACTERS
 
     def longest(self, text: str) -> int:
+        """Most words in a row that a text has in common with one of the sources."""
         matcher = SequenceMatcher(None, autojunk=False)
         matcher.set_seq2(_words(text))
         found = 0
