@@ -124,20 +124,8 @@ class GraphStore:
     def put_vectors(self, kind: Kind, vectors: Iterable[TextVector], gone: Iterable[str] = ()) -> None:
         """Keep vectors in place of those with their ids, tied to their documents, and drop what is gone."""
         new = list(vectors)
-        with self._database.writing() as connection:
-            _raise_version(connection)
-            connection.executemany(
-                "DELETE FROM graph_rests WHERE kind = ? AND id = ?",
-                [(kind, name) for name in (*gone, *(one.id for one in new))],
-            )
-            connection.executemany(
-                "INSERT OR REPLACE INTO graph_vectors VALUES (?, ?, ?, ?)",
-                [(kind, one.id, one.digest, pack_vector(one.vector)) for one in new],
-            )
-            connection.executemany(
-                "INSERT INTO graph_rests SELECT ?, ?, number FROM documents WHERE id = ?",
-                [(kind, one.id, document) for one in new for document in one.documents],
-            )
+        rows = [(kind, one.id, one.digest, pack_vector(one.vector)) for one in new]
+        self._put("graph_vectors", kind, new, rows, gone)
 
     # --- communities ------------------------------------------------------------------------------
 
@@ -153,19 +141,27 @@ class GraphStore:
         """Keep communities, tied to their documents, and drop what is gone."""
         new = list(communities)
         packed = [(one.id, pack_names(one.members), one.summary) for one in new]
+        self._put("graph_communities", "community", new, [(*row, checksum(*row[1:])) for row in packed], gone)
+
+    def _put(
+        self,
+        table: str,
+        kind: str,
+        new: Sequence[TextVector] | Sequence[StoredCommunity],
+        rows: Iterable[tuple[str | bytes | int, ...]],
+        gone: Iterable[str],
+    ) -> None:
+        """Keep rows of four columns in place of those with their ids, and tie them to their documents."""
         with self._database.writing() as connection:
             _raise_version(connection)
             connection.executemany(
-                "DELETE FROM graph_rests WHERE kind = 'community' AND id = ?",
-                [(name,) for name in (*gone, *(one.id for one in new))],
+                "DELETE FROM graph_rests WHERE kind = ? AND id = ?",
+                [(kind, name) for name in (*gone, *(one.id for one in new))],
             )
+            connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?, ?)", rows)
             connection.executemany(
-                "INSERT OR REPLACE INTO graph_communities VALUES (?, ?, ?, ?)",
-                [(*row, checksum(*row[1:])) for row in packed],
-            )
-            connection.executemany(
-                "INSERT INTO graph_rests SELECT 'community', ?, number FROM documents WHERE id = ?",
-                [(one.id, document) for one in new for document in one.documents],
+                "INSERT INTO graph_rests SELECT ?, ?, number FROM documents WHERE id = ?",
+                [(kind, one.id, document) for one in new for document in one.documents],
             )
 
     # --- what all devices know about --------------------------------------------------------------

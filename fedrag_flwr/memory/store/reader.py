@@ -215,7 +215,11 @@ class StoreReader:
     def own_version(self) -> int:
         """The version at which an own memory last came, changed or went."""
         with self._database.reading() as connection:
-            return item_rows.own_version(connection)
+            row = connection.execute(
+                "SELECT max(coalesce((SELECT max(version) FROM items WHERE own = 1), 0),"
+                " coalesce((SELECT max(version) FROM retractions WHERE own = 1), 0))"
+            ).fetchone()
+            return int(row[0])
 
     def gave_version(self, version: int) -> bool:
         """Whether others may know of a version; not where the store was put back to one from before it."""
