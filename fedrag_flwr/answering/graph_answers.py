@@ -12,8 +12,9 @@ from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, OpenQuestion, Question, Vector, because
 from fedrag_flwr.retrieval.base import shortened, within
-from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+from fedrag_flwr.text.base import QuestionAnalysis
 from fedrag_flwr.text.options import without_options
+from fedrag_flwr.text.pipeline import Pipeline
 
 Retrieve = Callable[[Vector, int], list[EvidenceUnit]]
 _MOST_SOURCES = 64

@@ -24,8 +24,9 @@ from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import NO_MEMORY, NOT_ENGLISH, BuildReport, Cost, Document, MemoryItem, Passage, Progress
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.base import Reading
-from fedrag_flwr.text.base import ParsedPassage, Pipeline
+from fedrag_flwr.text.base import ParsedPassage
 from fedrag_flwr.text.language import ENGLISH, language_of
+from fedrag_flwr.text.pipeline import Pipeline
 from fedrag_flwr.text.segment import document_of, under_title
 
 

@@ -27,7 +27,8 @@ from fedrag_flwr.retrieval.dense import DenseRetriever, QuestionVectors
 from fedrag_flwr.retrieval.late import LateInteractionRetriever, TokenTable
 from fedrag_flwr.retrieval.sparse import Bm25Retriever
 from fedrag_flwr.retrieval.structured import KeySpaceRetriever, SecondHopRetriever
-from fedrag_flwr.text.base import ParsedPassage, Pipeline
+from fedrag_flwr.text.base import ParsedPassage
+from fedrag_flwr.text.pipeline import Pipeline
 from fedrag_flwr.text.segment import document_of
 from fedrag_flwr.text.tuple_cache import drop_changed, read_unchanged, tuple_files, unchanged, write_tuples
 from fedrag_flwr.text.tuples import Extractor, ParseExtractor

@@ -29,7 +29,7 @@ _MAX_QUESTION_CHARS = 2_000
 _LOCK = threading.Lock()
 
 
-class SpacyPipeline:
+class Pipeline:
     """The text pipeline over a spaCy model, loaded once in a process when first used.
 
     Parameters

@@ -24,7 +24,7 @@ from fedrag_flwr.records import Document
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.folder import FolderSource, write_documents
 from fedrag_flwr.text.options import without_options
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from simulations.answers.made_up import made_up
 from simulations.corpora.domain_data import DomainQuestion, read_domains
 from simulations.corpora.multihop import Benchmark, read_multihop
@@ -102,7 +102,7 @@ def read_set(name: str, data: Path, split: str) -> AnswerSet:
         raise SettingError("is no set", where=name, fix=f"known: {', '.join(known_sets())}")
     of = (WRITTEN.get(name) or SETS[name.removesuffix(_MADE_UP)])(data, split)
     if name.endswith(_MADE_UP):  # its documents with questions that nothing answers, made of its own
-        of = replace(of, questions=tuple(made_up(of.questions, SpacyPipeline(), MOST_MADE_UP, seed=SEED)))
+        of = replace(of, questions=tuple(made_up(of.questions, Pipeline(), MOST_MADE_UP, seed=SEED)))
     return of
 
 

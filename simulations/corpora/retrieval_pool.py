@@ -18,7 +18,7 @@ from fedrag_flwr.retrieval.base import searchable_text
 from fedrag_flwr.retrieval.dense import QuestionVectors
 from fedrag_flwr.retrieval.late import TokenTable
 from fedrag_flwr.settings import fedrag_home
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from fedrag_flwr.text.tuple_cache import read_unchanged, write_tuples
 from fedrag_flwr.text.tuples import ParseExtractor
 
@@ -91,7 +91,7 @@ def by_blocks(passages: Sequence[Passage]) -> list[tuple[str, list[EvidenceTuple
 
 def own_tuples(passages: Sequence[Passage]) -> list[EvidenceTuple]:
     """The tuples that the parse gives for passages, extracted once and kept under the project's home."""
-    pipeline, extractor = SpacyPipeline(), ParseExtractor()
+    pipeline, extractor = Pipeline(), ParseExtractor()
     folder = fedrag_home() / "benchmarks" / "tuples"
     folder.mkdir(parents=True, exist_ok=True)
     texts = [(passage.id, searchable_text(passage)) for passage in passages]
@@ -104,7 +104,7 @@ def own_tuples(passages: Sequence[Passage]) -> list[EvidenceTuple]:
     return found
 
 
-def extracted(passages: Sequence[Passage], pipeline: SpacyPipeline, extractor: ParseExtractor) -> list[EvidenceTuple]:
+def extracted(passages: Sequence[Passage], pipeline: Pipeline, extractor: ParseExtractor) -> list[EvidenceTuple]:
     """The tuples that the parse gives for passages; a long passage is parsed as several."""
     parsed = pipeline.parse(Document(one.id, one.title, one.text, "") for one in passages)
     return [

@@ -9,7 +9,7 @@ from fedrag_flwr.models import LlamaGenerator, resolve
 from fedrag_flwr.records import Document, EvidenceTuple
 from fedrag_flwr.text.base import ParsedPassage
 from fedrag_flwr.text.model_tuples import MOST, ModelExtractor, PassageReading
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from fedrag_flwr.text.tuple_cache import read_unchanged, write_tuples
 
 TITLE = "Odile Varro"
@@ -20,7 +20,7 @@ TEXT = (
 
 
 @pytest.fixture(scope="module")
-def parsed(pipeline: SpacyPipeline) -> ParsedPassage:
+def parsed(pipeline: Pipeline) -> ParsedPassage:
     ((passage,),) = pipeline.parse([Document("d", TITLE, TEXT, "")])
     assert len(passage.spans) == 4
     return passage
@@ -70,7 +70,7 @@ def test_a_line_that_does_not_fit_is_dropped(parsed: ParsedPassage, line: str, r
     assert PassageReading(parsed, TITLE).tuple_of(line) == reason
 
 
-def test_without_a_title_a_pronoun_mentions_nothing(pipeline: SpacyPipeline) -> None:
+def test_without_a_title_a_pronoun_mentions_nothing(pipeline: Pipeline) -> None:
     ((passage,),) = pipeline.parse([Document("d", "", "She designed Tarn Bridge.", "")])
     assert PassageReading(passage, "").tuple_of("Ada | designed | Tarn Bridge") == "head not in the passage"
 

@@ -24,7 +24,7 @@ from fedrag_flwr.records import (
     Pending,
     ShareRequest,
 )
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 
 SHARED_ID = "shared-id"  # meta key: the shared memory's id
 MOST_RECEIVED = 1_000_000  # memories of all devices; of each a fifth

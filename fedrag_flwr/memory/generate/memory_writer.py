@@ -23,7 +23,7 @@ from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change
 from fedrag_flwr.models.base import Encoder, Generator
 from fedrag_flwr.records import Cost, Hyperedge, Passage
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from fedrag_flwr.text.segment import document_of, under_title
 
 _AT_ONCE = 4  # sentences a call

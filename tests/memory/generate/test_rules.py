@@ -15,9 +15,9 @@ from fedrag_flwr.memory.generate.verify import verify
 from fedrag_flwr.records import Document
 from fedrag_flwr.text.base import ParsedPassage
 from fedrag_flwr.text.inflection import participle_of_past, past, third_person
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 
-PIPELINE = SpacyPipeline()
+PIPELINE = Pipeline()
 
 
 def parse(title: str, text: str) -> list[ParsedPassage]:
