@@ -21,8 +21,8 @@ from fedrag_flwr.memory.store.change import content_id, missing
 from fedrag_flwr.memory.store.graph_store import GraphStore, Kind, StoredCommunity, TextVector, as_dict
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Cost, Passage, Progress
+from fedrag_flwr.text.model_tuples import Extractor
 from fedrag_flwr.text.pipeline import Pipeline
-from fedrag_flwr.text.tuples import Extractor
 
 T = TypeVar("T")
 CUT_WITH = "cut-with"  # meta key: the settings that the communities were cut with

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Literal, Protocol
+from typing import Literal
 
 from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph, Relation
 from fedrag_flwr.models.base import Generator, Grammar, Prompt
@@ -52,24 +52,6 @@ class Subgraph:
     told_once: frozenset[str]
     relations: tuple[str, ...]  # its relations in words
     sources: tuple[str, ...]  # the sentences that state all this
-
-
-class Summarizer(Protocol):
-    """Sums up communities."""
-
-    @property
-    def id(self) -> str:
-        """What its summaries depend on."""
-        ...
-
-    @property
-    def cost(self) -> Cost:
-        """What a model has done for them so far."""
-        ...
-
-    def summarize(self, subgraph: Subgraph) -> str:
-        """A community in few words."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +129,9 @@ class ModelSummarizer:
             if not detailed and copied.share(one) <= most and not copied.too_much(told, most):
                 own = told
         return own or self._fallback.summarize(subgraph)
+
+
+Summarizer = ExtractiveSummarizer | ModelSummarizer
 
 
 def summary_prompt(subgraph: Subgraph) -> Prompt:

@@ -28,10 +28,11 @@ from fedrag_flwr.retrieval.late import LateInteractionRetriever, TokenTable
 from fedrag_flwr.retrieval.sparse import Bm25Retriever
 from fedrag_flwr.retrieval.structured import KeySpaceRetriever, SecondHopRetriever
 from fedrag_flwr.text.base import ParsedPassage
+from fedrag_flwr.text.model_tuples import Extractor
 from fedrag_flwr.text.pipeline import Pipeline
 from fedrag_flwr.text.segment import document_of
 from fedrag_flwr.text.tuple_cache import drop_changed, read_unchanged, tuple_files, unchanged, write_tuples
-from fedrag_flwr.text.tuples import Extractor, ParseExtractor
+from fedrag_flwr.text.tuples import ParseExtractor
 
 FEATURES = ControllerFeatures(("dense", "BM25", "weighted answer paths", "second hop"))
 SHARPNESS = 3.0  # of seeds among a whole device's vertices

@@ -14,7 +14,7 @@ from fedrag_flwr.text.facts import typed_spans
 from fedrag_flwr.text.lexicon import DOUBTING
 from fedrag_flwr.text.mentions import PRONOUNS, Mention
 from fedrag_flwr.text.segment import document_title
-from fedrag_flwr.text.tuples import DENYING, MODALS, Extractor, ParseExtractor, Relation, evidence_tuple
+from fedrag_flwr.text.tuples import DENYING, MODALS, ParseExtractor, Relation, evidence_tuple
 from fedrag_flwr.text.words import normalise_anchor
 
 PROMPT = "model-tuples-2"
@@ -105,6 +105,9 @@ class ModelExtractor:
             else:
                 seen.add(key)
                 yield found
+
+
+Extractor = ParseExtractor | ModelExtractor
 
 
 def extractor_of(written_by: Literal["rules", "model"], generator: Callable[[], Generator], seed: int) -> Extractor:
