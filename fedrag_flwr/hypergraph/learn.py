@@ -35,15 +35,6 @@ def learn(units: Sequence[Units], settings: LearningSettings, rng: np.random.Gen
     of its block. So blocks are learnt each by itself, in time that grows as N * candidates * dimension. The same units,
     settings, generator state and number of threads give the same hyperedges.
 
-    Parameters
-    ----------
-    units
-        One group for each granularity; a group may be empty.
-    settings
-        Hyperparameters and bounds.
-    rng
-        Source of the seeds.
-
     Returns
     -------
     Learning

@@ -45,15 +45,7 @@ class Pairs:
 
 
 def choose_pairs(seeds: Vectors, neighbours: int = NEAREST_PAIRS) -> Pairs:
-    """Pair each prototype with those whose seeds are nearest to its own: with all, where there are no more than that.
-
-    Parameters
-    ----------
-    seeds
-        Prototypes of shape (m, dimension).
-    neighbours
-        Nearest prototypes that each is paired with.
-    """
+    """Pair each prototype with those whose seeds, (m, dimension), are nearest to its own: all of few."""
     count = len(seeds)
     found = nearest(seeds, seeds, neighbours + 1)
     first = np.repeat(np.arange(count, dtype=np.int64), found.shape[1])
@@ -63,17 +55,7 @@ def choose_pairs(seeds: Vectors, neighbours: int = NEAREST_PAIRS) -> Pairs:
 
 
 def near_separation(prototypes: Vectors, margin: float, pairs: Pairs) -> tuple[float, Callable[[], Vectors]]:
-    """Compute eq. 7 over some pairs with norm and hinge rounded, and give what computes its gradient.
-
-    Parameters
-    ----------
-    prototypes
-        Shape (m, dimension); the gradient has the same shape.
-    margin
-        gamma.
-    pairs
-        Which pairs.
-    """
+    """Compute eq. 7 over some pairs, norm and hinge rounded, and give its gradient's function; both (m, dimension)."""
     first, second = pairs.first, pairs.second
     squares = np.einsum("md,md->m", prototypes, prototypes).astype(np.float64)
     lengths = np.maximum(np.sqrt(squares), _TINY)

@@ -39,18 +39,7 @@ def update(
     members goes. Added units may join the nearest of the existing hyperedges and of ceil(added / units_per_edge) new
     ones seeded among them; only their rows are optimised, over the hyperedges that they may join.
 
-    Parameters
-    ----------
-    previous
-        Hyperedges of the last learning or update.
-    units
-        All units that there are now.
-    added_ids
-        Units that are new or whose vector changed; units that no previous hyperedge holds are added as well.
-    settings
-        Hyperparameters and bounds.
-    rng
-        Source of the seeds.
+    `added_ids` are new units and those whose vector changed; what no previous hyperedge holds is added as well.
 
     Returns
     -------

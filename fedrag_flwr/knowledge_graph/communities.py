@@ -112,18 +112,8 @@ def recut(
 ) -> Assignment:
     """Cut anew only what a change affects: the communities that held a changed vertex, and vertices that are new.
 
-    What is left too small joins a community that was there before, which is all that happens to such a one.
-
-    Parameters
-    ----------
-    edges, vectors
-        The graph as it is now.
-    previous
-        The communities before.
-    changed
-        Vertices with an edge or a statement more or less.
-    settings
-        The limits.
+    Changed are vertices with an edge or a statement more or less. What is left too small joins a community that was
+    there before, which is all that happens to such a one.
     """
     present = set(vectors)
     touched = {previous[name] for name in (*changed, *(previous.keys() - present)) if name in previous}

@@ -48,17 +48,7 @@ class KnowledgeGraph:
     def of(
         cls, statements: Sequence[Statement], contexts: Mapping[str, Floats], titles: Mapping[str, str]
     ) -> KnowledgeGraph:
-        """Resolve entities and gather relations.
-
-        Parameters
-        ----------
-        statements
-            Of all passages.
-        contexts
-            The vector of each passage, shape (dimension,).
-        titles
-            The title of each document.
-        """
+        """Resolve entities, by each passage's vector, (dimension,), and each document's title, and gather relations."""
         found = resolve(statements, contexts, titles)
         rows: defaultdict[str, list[int]] = defaultdict(list)
         pairs: defaultdict[Edge, list[int]] = defaultdict(list)

@@ -64,16 +64,7 @@ class GraphRetriever:
 
     Raises NotFoundError where the index leads to a passage that is not there, or to a sentence that it lacks.
 
-    Parameters
-    ----------
-    device
-        The origin of the units.
-    index
-        The graph and its vectors.
-    passages
-        The device's passages.
-    levels
-        Which take part; with ``chunk`` alone the graph is not looked at.
+    With ``chunk`` as the only level the graph is not looked at.
     """
 
     def __init__(

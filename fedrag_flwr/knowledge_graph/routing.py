@@ -74,17 +74,7 @@ class SummaryIndex:
         return int(faiss.serialize_index(self._index).nbytes) if len(self) else 0
 
     def nearest(self, vector: Vector, m: int, without: Iterable[str] = ()) -> tuple[SummaryHit, ...]:
-        """The m summaries nearest to a question's vector of shape (dimension,), best first.
-
-        Parameters
-        ----------
-        vector
-            Unit norm.
-        m
-            How many.
-        without
-            Owners that are left out.
-        """
+        """The m summaries nearest to a question's unit vector, (dimension,), best first, some owners left out."""
         hidden, wanted = frozenset(without), min(m, len(self))
         taken = wanted
         while taken:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Literal
 
@@ -90,45 +90,35 @@ class ExtractiveSummarizer:
         return _listed(subjects, entities, relations)
 
 
+@dataclass(slots=True)
 class ModelSummarizer:
-    """Asks a local model, and keeps of what it writes only sentences that copy little, alone and together; else lists.
+    """Asks a local model, and keeps of its words only sentences that copy little, alone and together; else lists."""
 
-    Parameters
-    ----------
-    generator
-        Gives the model; called when it is first needed.
-    fallback
-        Sums up where nothing is left of the model's words; its limits hold for these too.
-    seed
-        Of the model.
-    """
-
-    def __init__(self, generator: Callable[[], Generator], fallback: ExtractiveSummarizer, seed: int = 0) -> None:
-        self._generator = generator
-        self._fallback = fallback
-        self._seed = seed
-        self.cost = Cost()
+    generator: Callable[[], Generator]  # gives the model; called when it is first needed
+    fallback: ExtractiveSummarizer  # where nothing is left of the model's words; its limits hold for these too
+    seed: int = 0  # of the model
+    cost: Cost = field(default_factory=Cost)  # what the model has done so far
 
     @property
     def id(self) -> str:
         """The model and the limits."""
-        return f"model-2|{self._generator().id}|{self._fallback.id}"
+        return f"model-2|{self.generator().id}|{self.fallback.id}"
 
     def summarize(self, subgraph: Subgraph) -> str:
         """Two or three sentences of the model's own."""
-        shown = erased(subgraph) if self._fallback.detail == "erased" else subgraph
-        (done,) = self._generator().complete(
-            summary_prompt(shown), grammar=_ONE_LINE, max_tokens=_MOST_TOKENS, seed=self._seed
+        shown = erased(subgraph) if self.fallback.detail == "erased" else subgraph
+        (done,) = self.generator().complete(
+            summary_prompt(shown), grammar=_ONE_LINE, max_tokens=_MOST_TOKENS, seed=self.seed
         )
         self.cost += Cost(done.seconds, 1, done.tokens_in, done.tokens_out, done.cached)
         copied = Copied(subgraph.sources)
-        own, most = "", self._fallback.most_copied
+        own, most = "", self.fallback.most_copied
         for one in _sentences(done.text):
             told = f"{own} {one}".strip()
-            detailed = self._fallback.detail == "erased" and _NUMBER.search(one)
+            detailed = self.fallback.detail == "erased" and _NUMBER.search(one)
             if not detailed and copied.share(one) <= most and not copied.too_much(told, most):
                 own = told
-        return own or self._fallback.summarize(subgraph)
+        return own or self.fallback.summarize(subgraph)
 
 
 Summarizer = ExtractiveSummarizer | ModelSummarizer
@@ -158,19 +148,7 @@ def erased(subgraph: Subgraph) -> Subgraph:
 def subgraph_of(
     graph: KnowledgeGraph, members: Sequence[str], titles: Mapping[str, str], sentences: Mapping[str, str]
 ) -> Subgraph:
-    """Gather what a community's summary may draw on.
-
-    Parameters
-    ----------
-    graph
-        The whole graph.
-    members
-        The community's entities.
-    titles
-        The running title of each passage.
-    sentences
-        The text of each sentence.
-    """
+    """Gather what the summary of a community may draw on, by titles of passages and texts of sentences."""
     inside = set(members)
     entities = [graph.entities[name] for name in members]
     rows = sorted({row for entity in entities for row in entity.statements})

@@ -20,13 +20,7 @@ _CHUNK = 4096
 
 
 class Anchors:
-    """Which rows hold which anchors: an inverted index.
-
-    Parameters
-    ----------
-    anchors
-        For each row its distinct anchors.
-    """
+    """Which rows hold which anchors, an inverted index of each row's distinct ones."""
 
     def __init__(self, anchors: Iterable[frozenset[str]]) -> None:
         sets = list(anchors)

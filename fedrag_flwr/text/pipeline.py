@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -29,20 +30,12 @@ _MAX_QUESTION_CHARS = 2_000
 _LOCK = threading.Lock()
 
 
+@dataclass(frozen=True, slots=True)
 class Pipeline:
-    """The text pipeline over a spaCy model, loaded once in a process when first used.
+    """The text pipeline over a spaCy model, loaded once in a process when first used."""
 
-    Parameters
-    ----------
-    name
-        A spaCy model: an installed package or a path.
-    batch_size
-        Paragraphs that spaCy works on at a time.
-    """
-
-    def __init__(self, name: str = "en_core_web_sm", batch_size: int = 64) -> None:
-        self.name = name
-        self.batch_size = batch_size
+    name: str = "en_core_web_sm"  # a spaCy model: an installed package or a path
+    batch_size: int = 64  # paragraphs that spaCy works on at a time
 
     @property
     def id(self) -> str:

@@ -77,12 +77,8 @@ def read_unchanged(
 ) -> tuple[list[EvidenceTuple], TupleManifest]:
     """Read the frozen tuples of those passages that are as they were; the manifest tells of all that were frozen.
 
-    Raises
-    ------
-    StoreCorruptError
-        The file or its manifest is missing, torn or changed.
-    StoreMismatchError
-        It was made by another extractor, pipeline or settings; the error names which.
+    Raises StoreCorruptError where the file or its manifest is missing, torn or changed, and StoreMismatchError, which
+    names what differs, where another extractor, pipeline or settings made it.
     """
     tuples, manifest = _frozen(path)
     wanted = {"schema": SCHEMA, "extractor": extractor, "pipeline": pipeline, "settings": dict(settings or {})}

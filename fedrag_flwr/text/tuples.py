@@ -83,10 +83,7 @@ class ParseExtractor:
 def evidence_tuple(relation: Relation, passage_id: str, position: float) -> EvidenceTuple:
     """A relation as a tuple, with the confidences that `ParseExtractor` defines.
 
-    Parameters
-    ----------
-    position
-        1 for the first sentence of the passage, falling evenly towards 0.
+    `position` is 1 for the first sentence of the passage, falling evenly towards 0.
     """
     ends = (relation.head, relation.tail)
     factual = HEDGED if relation.hedged else 1.0

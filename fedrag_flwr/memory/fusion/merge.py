@@ -85,14 +85,9 @@ def stacked(items: Sequence[MemoryItem]) -> NDArray[np.float32]:
 
 
 def sparse(vectors: NDArray[np.float32], rules: FusionRules) -> NDArray[np.bool_]:
-    """Which of one device's questions stay: those before which, in order, fewer than the quota stay that are near.
+    """Which of one device's questions, (n, d), stay: those before which fewer than the quota stay that are near.
 
-    Parameters
-    ----------
-    vectors
-        Of the questions, (n, d), ordered by id.
-    rules
-        What is near, and the quota.
+    They are in the order of their ids.
     """
     stays = np.ones(len(vectors), dtype=np.bool_)
     for start in range(0, len(vectors), _BLOCK):

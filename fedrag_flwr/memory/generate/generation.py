@@ -70,18 +70,8 @@ def generate(
 ) -> Generated:
     """Make the memories of documents; a device that grew has those of one that is built anew.
 
-    Parameters
-    ----------
-    encoder
-        Encodes questions.
-    documents
-        The new documents.
-    sentences
-        The device's sentences with their vectors, the new ones among them.
-    progress
-        Told how far it is.
-    kept
-        What the device holds and made already.
+    `sentences` are all of the device's with their vectors, the new documents' among them; `kept` is what it holds and
+    made already.
     """
     progress("verify", 0, 1)
     passages = [passage for document in documents for passage in document.passages]

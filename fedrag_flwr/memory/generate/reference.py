@@ -111,17 +111,7 @@ def topic_of(
 
 
 class Reference:
-    """Names for the words of one passage.
-
-    Parameters
-    ----------
-    parsed
-        The passage.
-    topic
-        What the document is about.
-    opens
-        Whether it is the document's first passage, or stands under the document's own title.
-    """
+    """Names for the words of one passage."""
 
     def __init__(self, parsed: ParsedPassage, spans: Sequence[TypedSpan], topic: Topic | None) -> None:
         self.topic = topic

@@ -59,20 +59,12 @@ class Asked:
     verb: int = -1
 
 
+@dataclass(frozen=True, slots=True)
 class Templates:
-    """Asks for the facts of one passage.
+    """Asks for the facts of one passage."""
 
-    Parameters
-    ----------
-    reference
-        Names for its words.
-    kinds
-        Class nouns of the document's names.
-    """
-
-    def __init__(self, reference: Reference, kinds: Kinds) -> None:
-        self.reference = reference
-        self.kinds = kinds
+    reference: Reference  # names for its words
+    kinds: Kinds  # class nouns of the document's names
 
     def ask(self, sentence: Span) -> Iterator[Asked]:
         """Make the questions of a sentence."""

@@ -51,14 +51,7 @@ _FITS = [  # how a question begins, and the types of answer that it asks for
 
 
 def verify(candidate: Candidate, texts: Sequence[str]) -> str | None:
-    """Check a candidate by itself and against its support; None when it may be kept, else the reason.
-
-    Parameters
-    ----------
-    candidate
-        The candidate.
-    texts
-        The texts of its support, each with its document's title in front.
+    """Check a candidate by itself and against its support's texts, each under its title; None or why it is not kept.
 
     Returns
     -------
@@ -118,15 +111,7 @@ def normalise(text: str) -> str:
 
 
 def grounded(candidate: Candidate, texts: Sequence[str]) -> bool:
-    """Whether the texts say the answer, or list all its parts.
-
-    Parameters
-    ----------
-    candidate
-        The candidate.
-    texts
-        The texts of its support, each with its document's title in front.
-    """
+    """Whether the texts say the answer, or list all its parts."""
     evidence = f" {normalise(' . '.join(texts))} "
     parts = [candidate.answer]
     if candidate.kind == "set":

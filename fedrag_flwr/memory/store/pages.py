@@ -115,22 +115,22 @@ def drop(connection: sqlite3.Connection, sender: str) -> int:
     return connection.execute("DELETE FROM staged_pages WHERE sender = ?", (sender,)).rowcount
 
 
+@dataclass(frozen=True, slots=True)
 class _Staged:
     """The pages of a whole delta, read one at a time."""
 
-    def __init__(self, connection: sqlite3.Connection, last: Delta, sender: str) -> None:
-        self._connection = connection
-        self._last = last
-        self._sender = sender
+    connection: sqlite3.Connection
+    last: Delta
+    sender: str
 
     def __iter__(self) -> Iterator[Delta]:
-        numbers = self._connection.execute("SELECT number FROM staged_pages WHERE sender = ?", (self._sender,))
+        numbers = self.connection.execute("SELECT number FROM staged_pages WHERE sender = ?", (self.sender,))
         for (number,) in sorted(numbers.fetchall()):
-            texts, retracted, check, vectors = self._connection.execute(
+            texts, retracted, check, vectors = self.connection.execute(
                 "SELECT texts, retracted, checksum, vectors FROM staged_pages WHERE number = ?", (number,)
             ).fetchone()
             check_row(check, texts, retracted)
-            yield replace(self._last, items=_unpack(texts, vectors), retracted=unpack_names(retracted))
+            yield replace(self.last, items=_unpack(texts, vectors), retracted=unpack_names(retracted))
 
 
 def _keep(connection: sqlite3.Connection, page: Delta, sender: str) -> None:

@@ -13,14 +13,7 @@ _ESCAPED = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})  # the wildcard
 def find_items(store: MemoryStore, words: str, offset: int, limit: int) -> tuple[int, list[MemoryItem]]:
     """Memories whose question or answer holds each word, own ones first: how many there are, and some of them.
 
-    Parameters
-    ----------
-    store
-        The device's.
-    words
-        Separated by spaces; capitals do not count. Empty for all memories.
-    offset, limit
-        Which of them.
+    `words` are separated by spaces, and capitals do not count; without any it gives all memories.
     """
     forms = [_forms(word) for word in words.split()]
     patterns = [f"%{form.translate(_ESCAPED)}%" for own in forms for form in own]

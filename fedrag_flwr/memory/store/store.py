@@ -59,18 +59,8 @@ class MemoryStore(StoreReader):
         foreign_limit
             Most memories of other origins.
 
-        Raises
-        ------
-        StoreMismatchError
-            If a key was recorded with another value, or the schema is older or newer.
-        StoreCorruptError
-            If the file is torn or is not a store.
-        StoreLockedError
-            If another process makes the store and does not finish.
-        StoreFullError
-            If the disk is full.
-        StoreError
-            If there is no store, or the directory cannot be used.
+        Raises StoreError if there is none or the directory cannot be used; of its kinds StoreMismatchError if a key or
+        the schema is another, StoreCorruptError if the file is torn or no store, StoreLockedError, and StoreFullError.
         """
         with own_errors(path, FILE):
             if not (path / FILE).exists():
@@ -118,16 +108,8 @@ class MemoryStore(StoreReader):
 
         Removing or replacing a document removes its units and exactly the memories whose support includes one of them.
 
-        Raises
-        ------
-        NotFoundError
-            If a hyperedge or memory names a unit, or `remembered` a document, that is not there.
-        StoreMismatchError
-            If vectors have another shape than the store's.
-        StoreLockedError, StoreFullError
-            If another process keeps writing, or the disk is full.
-        StoreError
-            If ids are not unique, or an own memory has no support or another origin.
+        Raises NotFoundError for a unit or document that is not there, StoreMismatchError for vectors of another shape,
+        StoreLockedError and StoreFullError, and StoreError for ids that are not unique or a memory without support.
         """
         with self._database.writing() as connection:
             shrinks = bool(change.removed or change.documents)
@@ -165,10 +147,7 @@ class MemoryStore(StoreReader):
         ``hyperedges`` (one origin's that no server can name), ``id-taken`` (another origin holds the id) and ``full``.
         The delta's version is kept as the meta value ``shared-version``.
 
-        Raises
-        ------
-        WireError
-            If a page does not go on where the last one ended, or there are too many.
+        Raises WireError if a page does not go on where the last one ended, or there are too many.
         """
         sender = delta.origin if one_origin else ""
         with self._database.writing() as connection:

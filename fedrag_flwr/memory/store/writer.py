@@ -34,16 +34,7 @@ def jump() -> int:
 class Writer:
     """Writes one change; every row that it adds carries the version that the store will have.
 
-    Parameters
-    ----------
-    connection
-        A connection in a write transaction.
-    device
-        The device's name: the origin of its own memories.
-    dimension
-        Length of a vector.
-    passes_on
-        Whether what others share goes on from here, so that it is told, too, where they withdraw it.
+    With `passes_on` what others share goes on from here, so that it is told, too, where they withdraw it.
     """
 
     def __init__(
