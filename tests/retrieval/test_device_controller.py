@@ -127,7 +127,7 @@ def test_what_is_removed_while_others_are_read_does_not_come_back(root: Path, re
             other.build(memories=False)
 
         database = Interrupted(root / "store", -1, remove)  # not yet
-        store = MemoryStore(database, device.store.identity, b"", 0, 1)
+        store = MemoryStore(database, device.store.identity, b"", 0)
         tools = device.models
         sources = DeviceSources(store, root / "store", tools.encoder, tools.pipeline, ParseExtractor)
         sources.present()

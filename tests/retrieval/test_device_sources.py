@@ -209,7 +209,7 @@ class Interrupted(Database):
     """A store's file to which another process commits after so many reads."""
 
     def __init__(self, directory: Path, reads: int, commit: Callable[[], object]) -> None:
-        super().__init__(directory, 30.0)
+        super().__init__(directory)
         self.left = reads
         self.commit = commit
 
@@ -235,7 +235,7 @@ def test_a_document_that_comes_while_others_are_read_is_read_next_time(
         device.build(memories=False)
         (folder / "tarn-bridge.md").write_text(DOCUMENTS["bridges"]["tarn-bridge.md"], encoding="utf-8")
         database = Interrupted(tmp_path / "store", reads, lambda: other.build(memories=False))
-        store = MemoryStore(database, device.store.identity, b"", 0, 1)
+        store = MemoryStore(database, device.store.identity, b"", 0)
         parts = device.models.encoder, device.models.pipeline, ParseExtractor
         sources = DeviceSources(store, tmp_path / "kept", *parts)
         (tmp_path / "kept").mkdir()
