@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from fedrag_flwr.records import Cost, EvidenceTuple
@@ -62,7 +61,6 @@ class ParseExtractor:
 
     id = RULES
     cost = Cost()
-    dropped: Mapping[str, int] = MappingProxyType({})
 
     def extract(self, passages: Sequence[ParsedPassage]) -> list[EvidenceTuple]:
         """Give the tuples of one document's passages, in reading order, each once for a passage."""

@@ -7,11 +7,12 @@ import hashlib
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
-from fedrag_flwr.errors import SourceError, StoreCorruptError, StoreMismatchError
+from fedrag_flwr.errors import SourceError, StoreMismatchError
 from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.files import replace_file
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.records import Document, EvidenceTuple, Passage
 from fedrag_flwr.retrieval.base import searchable_text
@@ -19,7 +20,6 @@ from fedrag_flwr.retrieval.dense import QuestionVectors
 from fedrag_flwr.retrieval.late import TokenTable
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.text.pipeline import Pipeline
-from fedrag_flwr.text.tuple_cache import read_unchanged, write_tuples
 from fedrag_flwr.text.tuples import ParseExtractor
 
 _BLOCK = 1_024  # passages whose tuples are kept together
@@ -94,12 +94,12 @@ def own_tuples(passages: Sequence[Passage]) -> list[EvidenceTuple]:
     pipeline, extractor = Pipeline(), ParseExtractor()
     folder = fedrag_home() / "benchmarks" / "tuples"
     folder.mkdir(parents=True, exist_ok=True)
-    texts = [(passage.id, searchable_text(passage)) for passage in passages]
-    kept = folder / f"{hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:32]}.jsonl"
-    with suppress(StoreCorruptError, StoreMismatchError):  # none yet, or of other rules
-        return read_unchanged(kept, texts, extractor=extractor.id, pipeline=pipeline.id)[0]
+    told = [extractor.id, pipeline.id, [(passage.id, searchable_text(passage)) for passage in passages]]
+    kept = folder / f"{hashlib.sha256(json.dumps(told).encode()).hexdigest()[:32]}.json"
+    with suppress(OSError, ValueError):  # none yet
+        return [EvidenceTuple(*one) for one in json.loads(kept.read_bytes())]
     found = extracted(passages, pipeline, extractor)
-    write_tuples(kept, found, texts, extractor=extractor.id, pipeline=pipeline.id)
+    replace_file(kept, json.dumps([astuple(one) for one in found]).encode())
     print(f"extracted {len(found)} tuples from {len(passages)} passages", flush=True)
     return found
 
