@@ -84,8 +84,8 @@ class _Change:
     candidates: Indices
     rows: Floats
 
-    def entries(self) -> tuple[Entries, Indices, Floats]:
-        """Lay out the touched hyperedges: entries, the positions of their rows in `group`, and fixed memberships."""
+    def part(self, settings: LearningSettings) -> Part:
+        """Pose the problem of placing the added units among the touched hyperedges, whose memberships are fixed."""
         touched, local = np.unique(self.candidates, return_inverse=True)
         bundles = [self.bundles[position] for position in touched]
         stay = np.concatenate([bundle.members for bundle in bundles])
@@ -94,13 +94,7 @@ class _Change:
         homes = np.repeat(np.arange(len(touched), dtype=np.int64), [len(bundle.members) for bundle in bundles])
         rows = np.concatenate([free.rows, len(self.added) + np.arange(len(stay), dtype=np.int64)])
         entries = Entries(rows, np.concatenate([free.edges, homes]), len(touched))
-        return entries, np.concatenate([self.added, stay]), fixed
-
-    def part(self, settings: LearningSettings) -> Part:
-        """Pose the problem of placing the added units."""
-        entries, positions, fixed = self.entries()
-        seeds = self.prototypes[np.unique(self.candidates)]
-        vectors = self.group.vectors[positions]
+        vectors, seeds = self.group.vectors[np.concatenate([self.added, stay])], self.prototypes[touched]
         return Part(SoftObjective(vectors, entries, seeds, settings, choose_pairs(seeds)), fixed)
 
     def finish(self, rows: Floats, kept: NDArray[np.bool_]) -> list[Hyperedge]:
