@@ -134,7 +134,7 @@ def _index(vectors: Floats, seed: int) -> Any:
             flat.add(matrix)
         return flat
     groups = max(1, int(_GROUPS_PER_ROOT * np.sqrt(count)))
-    index = faiss.index_factory(dimension, f"IVF{groups},SQ8", faiss.METRIC_INNER_PRODUCT)
+    index: Any = faiss.index_factory(dimension, f"IVF{groups},SQ8", faiss.METRIC_INNER_PRODUCT)
     index.cp.seed = seed + 1
     index.cp.niter = 6
     rows = np.random.default_rng(seed).choice(count, min(count, _SAMPLE * groups), replace=False)
