@@ -14,7 +14,7 @@ from fedrag_flwr.errors import SettingError
 Floats = NDArray[np.float32]
 Edges = Mapping[tuple[str, str], float]  # two vertices -> weight; each pair once
 Assignment = dict[str, int]
-_RESOLUTION, _ITERATIONS = 1.0, 8  # of modularity, and Leiden's cycles
+RESOLUTION, ITERATIONS = 1.0, 8  # of modularity; cycles of Leiden
 RECUT_SHARE = 0.5  # with more of the vertices affected than this, the graph is cut afresh
 
 
@@ -48,8 +48,8 @@ def leiden(edges: Edges, settings: CutSettings) -> Assignment:
     rows = [(one, other, float(weight)) for (one, other), weight in sorted(edges.items())]
     found = graspologic_native.hierarchical_leiden(
         rows,
-        resolution=_RESOLUTION,
-        iterations=_ITERATIONS,
+        resolution=RESOLUTION,
+        iterations=ITERATIONS,
         max_cluster_size=settings.most + 1,  # it splits what has as many as this
         seed=settings.seed,
     )
@@ -64,7 +64,7 @@ def modularity(edges: Edges, assignment: Mapping[str, int]) -> float:
         return 0.0
     rows = [(one, other, float(weight)) for (one, other), weight in edges.items()]
     joined = {name: assignment[name] for pair in edges for name in pair}
-    return float(graspologic_native.modularity(rows, joined, _RESOLUTION))
+    return float(graspologic_native.modularity(rows, joined, RESOLUTION))
 
 
 def cut(edges: Edges, vectors: Mapping[str, Floats], settings: CutSettings) -> Assignment:
