@@ -15,8 +15,7 @@ from fedrag_flwr.models.multilingual import multilingual_folder
 from fedrag_flwr.models.registry import MULTILINGUAL, REGISTRY
 from fedrag_flwr.records import Progress, silent
 from fedrag_flwr.settings import AUTO, ModelSettings, is_endpoint
-from fedrag_flwr.text.base import Pipeline
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ def load_models(models: ModelSettings, home: Path, progress: Progress = silent) 
     if models.encoder == MULTILINGUAL:
         multilingual_folder(progress)  # where it is not at hand, its download shows
     encoder = load_encoder(models.encoder, threads=models.threads)
-    return Models(encoder, SpacyPipeline(models.pipeline), generator, generator_id(models))
+    return Models(encoder, Pipeline(models.pipeline), generator, generator_id(models))
 
 
 def refuse_unknown(models: ModelSettings) -> None:

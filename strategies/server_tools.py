@@ -92,7 +92,7 @@ class ServerTools:
         """The shared memory, which outlives the run; one for each set of documents."""
         root = fedrag_home(self.settings.home) / "shared-memory" / self.settings.data_key
         models, settings = self.models, self.settings
-        return SharedMemory.open(
+        return SharedMemory(
             root,
             models.encoder,
             models.pipeline,

@@ -46,8 +46,9 @@ from fedrag_flwr.records import (
     because,
 )
 from fedrag_flwr.retrieval.base import Retriever, shortened
-from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+from fedrag_flwr.text.base import QuestionAnalysis
 from fedrag_flwr.text.options import without_options
+from fedrag_flwr.text.pipeline import Pipeline
 
 _MOST_WANTS = 64
 _MOST_LOOKS = 64  # each holds some 150 kB, the sentences of ten passages

@@ -13,7 +13,8 @@ from fedrag_flwr.memory.store.change import missing
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import ChosenPath, Document, EvidenceUnit, Granularity, Passage, Vector
 from fedrag_flwr.retrieval.base import Ranking, searchable_text
-from fedrag_flwr.text.base import ParsedPassage, Pipeline
+from fedrag_flwr.text.base import ParsedPassage
+from fedrag_flwr.text.pipeline import Pipeline
 from fedrag_flwr.text.segment import document_of, passage_of
 
 POOL = 64  # near sentences that are offered to others

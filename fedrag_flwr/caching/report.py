@@ -18,8 +18,9 @@ from fedrag_flwr.privacy.vectors import rescored
 from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, Question, because
 from fedrag_flwr.retrieval.base import nearest, within
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+from fedrag_flwr.text.base import QuestionAnalysis
 from fedrag_flwr.text.lexicon import FUNCTION_WORDS
+from fedrag_flwr.text.pipeline import Pipeline
 from fedrag_flwr.text.questions import matches_type
 from fedrag_flwr.text.support import coverage, forms
 from fedrag_flwr.text.words import normalise_anchor

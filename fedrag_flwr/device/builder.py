@@ -16,7 +16,7 @@ from fedrag_flwr.hypergraph.base import Learning, LearningSettings, Units
 from fedrag_flwr.hypergraph.learn import learn
 from fedrag_flwr.hypergraph.update import update
 from fedrag_flwr.memory.generate.candidates import Candidate, Candidates, Kept, memory_id, memory_of
-from fedrag_flwr.memory.generate.generation import Generated, MemoryGenerator, Prepared
+from fedrag_flwr.memory.generate.generation import Generated, Prepared, generate, prepare
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change, NewDocument, Rejected
 from fedrag_flwr.models.base import Encoder
@@ -24,8 +24,9 @@ from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import NO_MEMORY, NOT_ENGLISH, BuildReport, Cost, Document, MemoryItem, Passage, Progress
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.base import Reading
-from fedrag_flwr.text.base import ParsedPassage, Pipeline
+from fedrag_flwr.text.base import ParsedPassage
 from fedrag_flwr.text.language import ENGLISH, language_of
+from fedrag_flwr.text.pipeline import Pipeline
 from fedrag_flwr.text.segment import document_of, under_title
 
 
@@ -208,7 +209,6 @@ class Builder:
         self.store = store
         self.encoder = encoder
         self.pipeline = pipeline
-        self.generator = MemoryGenerator(encoder)
         self.parsed = parsed
 
     def build(self, reading: Reading, plan: BuildPlan, progress: Progress) -> BuildReport:
@@ -271,7 +271,7 @@ class Builder:
                 self.parsed(documents[done - 1], parsed)
             if plan.memories and language_of(documents[done - 1].text) == ENGLISH:  # the templates are for no other
                 progress("generate", done - 1, total)
-                prepared = self.generator.prepare(parsed)
+                prepared = prepare(parsed)
                 progress("generate", done, total)
             else:
                 prepared = Prepared(tuple(part.passage for part in parsed), english=not plan.memories)
@@ -290,7 +290,7 @@ class Builder:
         learning = self._learn((paragraphs, sentences), [one for read in prepared for one in read.passages], plan)
         progress("learn", 1, 1)
         kept = kept_of(self.store, self.device, held, changed.gone, changed.unremembered, stale=changed.stale)
-        generated = self.generator.generate(prepared, sentences, progress, kept)
+        generated = generate(self.encoder, prepared, sentences, progress, kept)
         progress("anchor", 0, 1)
         items = self._items(generated)
         progress("anchor", 1, 1)
@@ -360,7 +360,7 @@ class Builder:
             items=counts.items,
             corpus_tokens=made.generated.corpus_tokens,
             failed=tuple(failed),
-            rejects=tuple(f"{reason}={count}" for reason, count in sorted(made.generated.rejects.items())),
+            rejects=tuple(f"{reason}={count}" for reason, count in sorted(made.generated.rejected.items())),
             loss=made.learning.loss if made.learning else (),
             cost=cost,
             peak_rss_mb=peak_rss_mb(),

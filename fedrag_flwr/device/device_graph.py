@@ -9,20 +9,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fedrag_flwr.answering.gate import ALONE, INFORMED, Gate, GateModel
+from fedrag_flwr.answering.gate_signals import UNKNOWN_LEAD, SignalReader
+from fedrag_flwr.answering.graph_answers import GraphAnswers
 from fedrag_flwr.answering.passages import WHOLE_WORDS
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.device.graph_builder import GraphBuilder, GraphReport, once_more
 from fedrag_flwr.device.shared_memory import OpaqueIds
 from fedrag_flwr.errors import WireError
-from fedrag_flwr.knowledge_graph.answers import GraphAnswers
 from fedrag_flwr.knowledge_graph.communities import CutSettings
-from fedrag_flwr.knowledge_graph.gate import ALONE, INFORMED, Gate, GateModel
-from fedrag_flwr.knowledge_graph.gate_signals import UNKNOWN_LEAD, SignalReader
 from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph
 from fedrag_flwr.knowledge_graph.retrieval import (
     GraphIndex,
     GraphRetriever,
-    RetrievalSettings,
     VectorTable,
 )
 from fedrag_flwr.knowledge_graph.routing import choose_owners
@@ -244,7 +243,7 @@ class DeviceGraph:
         inference, gate, tools = self.settings.inference, self.settings.gate, self.models
         model = GateModel.load(INFORMED if self.known_summaries()[0] else ALONE)
         if gate.threshold >= 0:
-            model = replace(model, threshold=gate.threshold)
+            model = model.model_copy(update={"threshold": gate.threshold})
         signals = SignalReader(tools.encoder, tools.pipeline)
         return GraphAnswers(
             device=self.device,
@@ -279,7 +278,7 @@ class DeviceGraph:
             VectorTable(paragraphs.ids, paragraphs.vectors),
             VectorTable(sentences.ids, sentences.vectors),
         )
-        return GraphRetriever(self.device, index, passages, RetrievalSettings())
+        return GraphRetriever(self.device, index, passages)
 
     def _store(self) -> GraphStore:
         return GraphStore(self.store.database, self.models.encoder.dimension)

@@ -14,7 +14,7 @@ from fedrag_flwr.device.views import TraceLine, trace_answer
 from fedrag_flwr.errors import PrivacyError, WireError
 from fedrag_flwr.home_paths import fedrag_home, valid_name
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.memory.generate.rules import RuleGenerator
+from fedrag_flwr.memory.generate.rules import TEMPLATES
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Heard
 from fedrag_flwr.records import (
@@ -520,5 +520,5 @@ class EdgeDevice:
             "encoder": encoder.id,
             "dimension": str(encoder.dimension),
             "pipeline": self.models.pipeline.id,
-            "rules": RuleGenerator.id,  # what they made before stands beside what they make now
+            "rules": TEMPLATES,  # what they made before stands beside what they make now
         }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections import defaultdict
@@ -18,12 +17,12 @@ from fedrag_flwr.knowledge_graph.resolution import Floats
 from fedrag_flwr.knowledge_graph.statements import Statement, statements_of
 from fedrag_flwr.knowledge_graph.summaries import Summarizer, subgraph_of
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.memory.store.change import missing
+from fedrag_flwr.memory.store.change import content_id, missing
 from fedrag_flwr.memory.store.graph_store import GraphStore, Kind, StoredCommunity, TextVector, as_dict
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Cost, Passage, Progress
-from fedrag_flwr.text.base import Pipeline
-from fedrag_flwr.text.tuples import Extractor
+from fedrag_flwr.text.model_tuples import Extractor
+from fedrag_flwr.text.pipeline import Pipeline
 
 T = TypeVar("T")
 CUT_WITH = "cut-with"  # meta key: the settings that the communities were cut with
@@ -87,7 +86,7 @@ class GraphBuilder:
         self._pipeline = pipeline
         self._summarizer = summarizer
         self._settings = settings
-        self._cut_with = _digest(json.dumps(asdict(settings), sort_keys=True))
+        self._cut_with = content_id(json.dumps(asdict(settings), sort_keys=True))
         self._extractor = extractor
 
     @property
@@ -167,7 +166,7 @@ class GraphBuilder:
 
     def _encode(self, kind: Kind, texts: Mapping[str, str], graph: KnowledgeGraph, progress: Progress) -> int:
         known = self._graphs.vectors(kind)
-        digests = {name: _digest(text) for name, text in texts.items()}
+        digests = {name: content_id(text) for name, text in texts.items()}
         new = [name for name in texts if name not in known or known[name].digest != digests[name]]
         gone = [name for name in known if name not in texts]
         rests = graph.entities if kind == "entity" else graph.relations
@@ -244,7 +243,7 @@ class GraphBuilder:
             *(titles[one.passage_id] for one in told),
             *(sentences[one.sentence_id] for one in told),
         ]
-        return f"{_digest(*content)}-{_digest(self._summarizer.id)[:8]}"
+        return f"{content_id(*content)}-{content_id(self._summarizer.id)[:8]}"
 
 
 def once_more(read: Callable[[], T]) -> T:
@@ -261,7 +260,3 @@ def _rows(graph: KnowledgeGraph, members: Iterable[str]) -> list[int]:
 
 def _content(community: str) -> str:
     return community.partition("-")[0]
-
-
-def _digest(*texts: str) -> str:
-    return hashlib.sha256("\x1f".join(texts).encode()).hexdigest()[:32]

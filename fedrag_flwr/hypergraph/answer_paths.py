@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,10 +25,7 @@ Floats = NDArray[np.float64]
 class ConfidenceWeighting:
     """Weights ``1 + (boost - 1) a`` with `a` the weighted mean of three confidences (eq. 4: lambda; eq. 5: beta).
 
-    Raises
-    ------
-    SettingError
-        A weight is negative, all are zero, or the boost is below 1.
+    Raises SettingError where a weight is negative, all are zero, or the boost is below 1.
     """
 
     factual: float
@@ -152,19 +150,7 @@ class DiffusionSettings:
 
 
 class HyperedgeKeys:
-    """Hyperedges as keys: they take the mean score of their vertices, and give it back to vertices and passages.
-
-    Parameters
-    ----------
-    name
-        What the edges are, for the id.
-    table
-        The tuples.
-    edges
-        Hyperedges over the table's vertices and passages.
-    settings
-        Diffusion's.
-    """
+    """Hyperedges as keys: they take the mean score of their vertices, and give it back to vertices and passages."""
 
     def __init__(
         self, name: str, table: TupleTable, edges: KeyEdges, settings: DiffusionSettings | None = None
@@ -205,33 +191,26 @@ class HyperedgeKeys:
         return np.asarray(vertices, dtype=np.float64), np.asarray(self._gather @ vertices, dtype=np.float64)
 
 
+@dataclass(frozen=True)
 class PathExplainer:
-    """Finds the answer-path hyperedge that gives a passage most of its score, and the tuples that make the path.
+    """Finds the answer-path hyperedge that gives a passage most of its score, and the tuples that make the path."""
 
-    Parameters
-    ----------
-    keys
-        Answer paths over the tuples.
-    seeds
-        Finds the vertices that a question mentions.
-    tuples
-        Those that the keys were made of, by passage.
-    """
+    keys: HyperedgeKeys  # answer paths over the tuples
+    seeds: VertexSeeds  # finds the vertices that a question mentions
+    tuples: Mapping[str, Sequence[EvidenceTuple]]  # those that the keys were made of, by passage
 
-    def __init__(self, keys: HyperedgeKeys, seeds: VertexSeeds, tuples: Mapping[str, Sequence[EvidenceTuple]]) -> None:
-        self._keys = keys
-        self._seeds = seeds
-        self.tuples = tuples
-        self._vertex = {name: number for number, name in enumerate(keys.table.vertices)}
+    @cached_property
+    def _vertex(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.keys.table.vertices)}
 
     def explain(self, question: str, passages: Sequence[str]) -> list[ChosenPath | None]:
         """For each passage the strongest path to it; None where the question reaches it by none."""
-        seeds = self._seeds.seeds(question)
-        scores = self._keys.edge_scores(seeds)
+        seeds = self.seeds.seeds(question)
+        scores = self.keys.edge_scores(seeds)
         return [self._explain(name, seeds, scores) for name in passages]
 
     def _explain(self, passage: str, seeds: Floats, scores: Floats) -> ChosenPath | None:
-        leading, edges = self._keys.edges_of(passage), self._keys.edges
+        leading, edges = self.keys.edges_of(passage), self.keys.edges
         if not len(leading) or float(scores[leading].max()) <= 0.0:
             return None
         edge = int(leading[np.argmax(scores[leading])])
@@ -242,7 +221,7 @@ class PathExplainer:
             return max(others, default=0.0), one.factual * one.confidence
 
         own = max(self._at(bridge, passage), key=near)
-        reached = (self._keys.table.passages[place] for place in np.sort(edges.passages[[edge]].indices))
+        reached = (self.keys.table.passages[place] for place in np.sort(edges.passages[[edge]].indices))
         mentioned = (one for name in reached if name != passage for one in self._at(bridge, name) if near(one)[0] > 0.0)
         first = max(mentioned, key=near, default=None)
         chain = [own] if first is None else [first, own]

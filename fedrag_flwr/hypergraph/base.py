@@ -51,20 +51,10 @@ class Learning:
     gradient_mapping: tuple[float, ...]  # norm at each step, over the parts that still move
     step_sizes: tuple[float, ...]
     orphans: int  # units that no membership above the threshold kept; each keeps its largest
-    hard_objective: float  # eq. 8 on the sparsified incidence
 
 
 def check_units(units: Sequence[Units]) -> None:
-    """Check shapes, finiteness, and that ids and granularities occur once.
-
-    Raises
-    ------
-    SettingError
-        Names the granularity that is at fault.
-    """
-    granularities = [group.granularity for group in units]
-    if len(set(granularities)) != len(granularities):
-        raise SettingError("a granularity occurs twice", where="units", fix="join its units in one group")
+    """Check shapes and finiteness; raises SettingError with the granularity that is at fault."""
     for group in units:
         where = f"{group.granularity} units"
         if group.vectors.ndim != 2 or len(group.vectors) != len(group.ids):
@@ -75,8 +65,6 @@ def check_units(units: Sequence[Units]) -> None:
             )
         if not np.isfinite(group.vectors).all():
             raise SettingError("vectors hold NaN or infinity", where=where, fix="check the encoder's output")
-        if len(set(group.ids)) != len(group.ids):
-            raise SettingError("unit ids occur twice", where=where, fix="give every unit its own id")
 
 
 def keep_memberships(rows: Floats, threshold: float) -> tuple[NDArray[np.bool_], int]:

@@ -20,7 +20,7 @@ from fedrag_flwr.hypergraph.base import (
 )
 from fedrag_flwr.hypergraph.descent import Part, descend
 from fedrag_flwr.hypergraph.neighbours import Block, nearest, seed_blocks
-from fedrag_flwr.hypergraph.objective import Entries, SoftObjective, choose_pairs, hard_objective
+from fedrag_flwr.hypergraph.objective import Entries, SoftObjective, choose_pairs
 from fedrag_flwr.hypergraph.rows import Floats, Indices, Vectors, row_products
 from fedrag_flwr.records import Hyperedge
 
@@ -28,31 +28,17 @@ _TEMPERATURE = 0.05
 
 
 def learn(units: Sequence[Units], settings: LearningSettings, rng: np.random.Generator) -> Learning:
-    """Gather units into hyperedges, with one record of both granularities.
+    """Gather units into hyperedges, with one record of both; raises SettingError for wrong shapes or NaN.
 
     Each granularity of N units has ceil(N / units_per_edge) candidate hyperedges seeded by k-means. More than 2,048
     units are cut into blocks of near ones, about 1,024 or 64 hyperedges each; a unit may join the `candidates` nearest
     of its block. So blocks are learnt each by itself, in time that grows as N * candidates * dimension. The same units,
     settings, generator state and number of threads give the same hyperedges.
 
-    Parameters
-    ----------
-    units
-        One group for each granularity; a group may be empty.
-    settings
-        Hyperparameters and bounds.
-    rng
-        Source of the seeds.
-
     Returns
     -------
     Learning
         Every unit is a member of at least one hyperedge.
-
-    Raises
-    ------
-    SettingError
-        If units have wrong shapes, NaN or repeated ids.
     """
     check_units(units)
     if settings.grouping == "random":
@@ -62,27 +48,24 @@ def learn(units: Sequence[Units], settings: LearningSettings, rng: np.random.Gen
     descent = descend([block.part for block in blocks], [block.rows for block in blocks], settings)
     learnt = iter(descent.rows)
     hyperedges: list[Hyperedge] = []
-    orphans, objective = 0, 0.0
+    orphans = 0
     for start in starts:
         entries, weights, lost = start.sparsify(list(islice(learnt, len(start.blocks))), settings.threshold)
         hyperedges += _hyperedges(start.group, entries, weights)
-        objective += hard_objective(start.group.vectors, weights, entries, settings)
         orphans += lost
-    return Learning(tuple(hyperedges), descent.loss, descent.gradient_mapping, descent.step_sizes, orphans, objective)
+    return Learning(tuple(hyperedges), descent.loss, descent.gradient_mapping, descent.step_sizes, orphans)
 
 
 def deal(units: Sequence[Units], settings: LearningSettings, rng: np.random.Generator) -> Learning:
     """Deal units to hyperedges of `units_per_edge` at random: what learning is measured against (FD-RAG fig. 3)."""
     hyperedges: list[Hyperedge] = []
-    objective = 0.0
     for group in units:
         count = len(group.ids)
         if count:
             edges = rng.permutation(count) // settings.units_per_edge
             entries = Entries.of_candidates(edges[:, None], math.ceil(count / settings.units_per_edge))
             hyperedges += _hyperedges(group, entries, np.ones(count))
-            objective += hard_objective(group.vectors, np.ones(count), entries, settings)
-    return Learning(tuple(hyperedges), (), (), (), 0, objective)
+    return Learning(tuple(hyperedges), (), (), (), 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""FD-RAG's hypergraph objective (eq. 5-8): soft, with its gradient, over few candidates a unit; and hard, as written.
+"""FD-RAG's hypergraph objective (eq. 5-8), soft, with its gradient, over few candidates a unit.
 
 What is computed for one granularity, with memberships h as weights, `s_m = sum_n h_nm` and `d` the Euclidean norm:
 
@@ -10,7 +10,7 @@ What is computed for one granularity, with memberships h as weights, `s_m = sum_
   alone it is smallest with most units in a few crowded hyperedges and the rest alone; this term holds their sizes.
 
 The pseudo-member, a norm rounded near 0 and a hinge rounded near the margin give the objective the Lipschitz gradient
-that FD-RAG's Proposition 1 assumes; `hard_objective` has none of these. The cosine in eq. 7 is differentiated too.
+that FD-RAG's Proposition 1 assumes. The cosine in eq. 7 is differentiated too.
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ from fedrag_flwr.hypergraph.rows import Floats, Indices, Vectors, row_products, 
 
 NEAREST_PAIRS = 32
 ROUNDING = 0.01
-_MOST_ROWS = 1_024
-_BLOCK = 128
 _TINY = 1e-9
 
 
@@ -47,15 +45,7 @@ class Pairs:
 
 
 def choose_pairs(seeds: Vectors, neighbours: int = NEAREST_PAIRS) -> Pairs:
-    """Pair each prototype with those whose seeds are nearest to its own: with all, where there are no more than that.
-
-    Parameters
-    ----------
-    seeds
-        Prototypes of shape (m, dimension).
-    neighbours
-        Nearest prototypes that each is paired with.
-    """
+    """Pair each prototype with those whose seeds, (m, dimension), are nearest to its own: all of few."""
     count = len(seeds)
     found = nearest(seeds, seeds, neighbours + 1)
     first = np.repeat(np.arange(count, dtype=np.int64), found.shape[1])
@@ -65,17 +55,7 @@ def choose_pairs(seeds: Vectors, neighbours: int = NEAREST_PAIRS) -> Pairs:
 
 
 def near_separation(prototypes: Vectors, margin: float, pairs: Pairs) -> tuple[float, Callable[[], Vectors]]:
-    """Compute eq. 7 over some pairs with norm and hinge rounded, and give what computes its gradient.
-
-    Parameters
-    ----------
-    prototypes
-        Shape (m, dimension); the gradient has the same shape.
-    margin
-        gamma.
-    pairs
-        Which pairs.
-    """
+    """Compute eq. 7 over some pairs, norm and hinge rounded, and give its gradient's function; both (m, dimension)."""
     first, second = pairs.first, pairs.second
     squares = np.einsum("md,md->m", prototypes, prototypes).astype(np.float64)
     lengths = np.maximum(np.sqrt(squares), _TINY)
@@ -116,40 +96,8 @@ def _rounded_hinge(gap: Floats) -> tuple[Floats, Floats]:
     return np.maximum(gap - ROUNDING / 2.0, 0.0) * (active == 1.0) + (active < 1.0) * active * gap / 2.0, active
 
 
-def separation(prototypes: Vectors, margin: float, most_rows: int = _MOST_ROWS) -> float:
-    """Compute eq. 7 as written.
-
-    Of more than `most_rows` prototypes that many, evenly spaced, stand for all as the first of each pair; the second is
-    every prototype. So it takes time proportional to their number.
-
-    Parameters
-    ----------
-    prototypes
-        Shape (m, dimension).
-    margin
-        gamma.
-    most_rows
-        Most prototypes for which the mean is exact.
-    """
-    if not len(prototypes):
-        return 0.0
-    exact = prototypes.astype(np.float64)
-    squares = np.einsum("md,md->m", exact, exact)
-    lengths = np.maximum(np.sqrt(squares), _TINY)
-    chosen = np.unique(np.linspace(0, len(exact) - 1, min(len(exact), most_rows)).round().astype(np.int64))
-    value = 0.0
-    for start in range(0, len(chosen), _BLOCK):
-        rows = chosen[start : start + _BLOCK]
-        products = exact[rows] @ exact.T
-        norms = np.sqrt(np.maximum(squares[rows, None] + squares[None, :] - 2.0 * products, 0.0))
-        cosines = products / (lengths[rows, None] * lengths[None, :])
-        value += float((cosines * norms + (1.0 - cosines) * np.maximum(margin - norms, 0.0)).sum())
-    return value / len(chosen) / len(exact)
-
-
 PSEUDO_MASS = 0.05
 BALANCE = 0.2
-_CHUNK = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,35 +191,3 @@ class SoftObjective:
 
     def _dot(self, prototypes: Vectors) -> Floats:
         return row_products(self._vectors, prototypes, self._entries.rows, self._entries.edges)
-
-
-def hard_objective(vectors: Vectors, weights: Floats, entries: Entries, settings: LearningSettings) -> float:
-    """Compute eq. 5-8 as written on one granularity's sparsified incidence.
-
-    Empty hyperedges have neither members nor a prototype: they count in eq. 6's 1/M and are left out of eq. 7, which is
-    taken as `separation` does.
-
-    Parameters
-    ----------
-    vectors
-        Unit embeddings, shape (n, dimension).
-    weights
-        Memberships that were kept, shape (entries,), all positive.
-    entries
-        Whose they are.
-    settings
-        Weights and margin.
-    """
-    if not len(weights) or not entries.edge_count:
-        return 0.0
-    order = np.argsort(entries.edges, kind="stable")
-    rows = entries.rows[order]
-    used, edges = np.unique(entries.edges[order], return_inverse=True)
-    mass = np.bincount(edges, weights[order])
-    prototypes = weighted_sums(weights[order], rows, edges, len(used), vectors).astype(np.float64) / mass[:, None]
-    norms = np.empty(len(rows))
-    for start in range(0, len(rows), _CHUNK):
-        chunk = slice(start, start + _CHUNK)
-        norms[chunk] = np.linalg.norm(vectors[rows[chunk]] - prototypes[edges[chunk]], axis=1)
-    intra = float((np.bincount(edges, norms) / np.bincount(edges)).sum()) / entries.edge_count
-    return settings.intra_weight * intra + (1.0 - settings.intra_weight) * separation(prototypes, settings.margin)

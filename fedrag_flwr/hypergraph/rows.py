@@ -68,3 +68,9 @@ def weighted_sums(weights: Floats, rows: Indices, groups: Indices, count: int, v
     bounds = np.concatenate([[0], np.cumsum(np.bincount(groups, minlength=count))])
     summing = csr_matrix((weights.astype(vectors.dtype), rows, bounds), shape=(count, len(vectors)))
     return np.asarray(summing @ vectors)
+
+
+def cosine(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:
+    """Cosine of two vectors; 0 where one has no direction."""
+    lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(one @ other) / lengths if lengths else 0.0

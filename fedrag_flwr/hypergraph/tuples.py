@@ -40,13 +40,7 @@ class TupleTable:
 
     @classmethod
     def of(cls, tuples: Iterable[EvidenceTuple], passages: Sequence[str]) -> TupleTable:
-        """Tabulate the tuples of passages.
-
-        Raises
-        ------
-        SettingError
-            A passage id occurs twice, a tuple names another passage, or a confidence is outside [0, 1].
-        """
+        """Tabulate the tuples of passages; raises SettingError for unknown passages or wrong confidences."""
         rows = list(tuples)
         vertices = sorted({end for row in rows for end in (row.head, row.tail)})
         vertex = {name: number for number, name in enumerate(vertices)}
@@ -120,7 +114,7 @@ def entities(question: str) -> set[str]:
 
 
 class VertexSeeds:
-    """Finds the vertices of a key space that a question mentions.
+    """Finds the vertices of a key space that a question mentions; raises SettingError for a sharpness below 1.
 
     Parameters
     ----------
@@ -132,11 +126,6 @@ class VertexSeeds:
     sharpness
         Power, from 1, to which a share of tokens is raised: the higher, the less a vertex weighs that has only part of
         its tokens from the question.
-
-    Raises
-    ------
-    SettingError
-        The sharpness is below 1.
     """
 
     def __init__(self, vertices: Sequence[str], *, by_rarity: bool = False, sharpness: float = 1.0) -> None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.errors import SettingError
 from fedrag_flwr.hypergraph.base import (
     Learning,
     LearningSettings,
@@ -22,7 +21,7 @@ from fedrag_flwr.hypergraph.base import (
 from fedrag_flwr.hypergraph.descent import Part, descend
 from fedrag_flwr.hypergraph.learn import first_memberships
 from fedrag_flwr.hypergraph.neighbours import nearest, seed_prototypes
-from fedrag_flwr.hypergraph.objective import Entries, SoftObjective, choose_pairs, hard_objective
+from fedrag_flwr.hypergraph.objective import Entries, SoftObjective, choose_pairs
 from fedrag_flwr.hypergraph.rows import Floats, Indices, Vectors
 from fedrag_flwr.records import Hyperedge
 
@@ -34,42 +33,21 @@ def update(
     settings: LearningSettings,
     rng: np.random.Generator,
 ) -> Learning:
-    """Place added units and drop vanished ones; hyperedges that nothing touches stay as they are, ids included.
+    """Place added units and drop vanished ones; what nothing touches stays as it is, ids included; raises as `learn`.
 
     Units in `previous` keep their memberships. Members that are no longer in `units` leave, and a hyperedge without
     members goes. Added units may join the nearest of the existing hyperedges and of ceil(added / units_per_edge) new
     ones seeded among them; only their rows are optimised, over the hyperedges that they may join.
 
-    Parameters
-    ----------
-    previous
-        Hyperedges of the last learning or update.
-    units
-        All units that there are now.
-    added_ids
-        Units that are new or whose vector changed; units that no previous hyperedge holds are added as well.
-    settings
-        Hyperparameters and bounds.
-    rng
-        Source of the seeds.
+    `added_ids` are new units and those whose vector changed; what no previous hyperedge holds is added as well.
 
     Returns
     -------
     Learning
-        All hyperedges; loss, orphans and hard objective are of the part that was optimised.
-
-    Raises
-    ------
-    SettingError
-        As `learn`; or if an added id is not in `units`, or vectors have another dimension than before.
+        All hyperedges; loss and orphans are of the part that was optimised.
     """
     check_units(units)
     added = frozenset(added_ids)
-    unknown = added.difference(*(group.ids for group in units))
-    if unknown:
-        raise SettingError(
-            f"{len(unknown)} added ids are not among the units", where="added_ids", fix="give the vectors of all units"
-        )
     changes = [_change(previous, group, added, settings, rng) for group in units]
     open_changes = [change for change in changes if change.rows.size]
     descent = descend(
@@ -77,14 +55,13 @@ def update(
     )
     learnt = dict(zip((change.group.granularity for change in open_changes), descent.rows, strict=True))
     hyperedges: list[Hyperedge] = []
-    orphans, objective = 0, 0.0
+    orphans = 0
     for change in changes:
         rows = learnt.get(change.group.granularity, change.rows)
         kept, lost = keep_memberships(rows, settings.threshold)
         hyperedges += in_reading_order(change.group, change.finish(rows, kept))
-        objective += change.hard_objective(rows, kept, settings)
         orphans += lost
-    return Learning(tuple(hyperedges), descent.loss, descent.gradient_mapping, descent.step_sizes, orphans, objective)
+    return Learning(tuple(hyperedges), descent.loss, descent.gradient_mapping, descent.step_sizes, orphans)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +84,8 @@ class _Change:
     candidates: Indices
     rows: Floats
 
-    def entries(self) -> tuple[Entries, Indices, Floats]:
-        """Lay out the touched hyperedges: entries, the positions of their rows in `group`, and fixed memberships."""
+    def part(self, settings: LearningSettings) -> Part:
+        """Pose the problem of placing the added units among the touched hyperedges, whose memberships are fixed."""
         touched, local = np.unique(self.candidates, return_inverse=True)
         bundles = [self.bundles[position] for position in touched]
         stay = np.concatenate([bundle.members for bundle in bundles])
@@ -117,24 +94,8 @@ class _Change:
         homes = np.repeat(np.arange(len(touched), dtype=np.int64), [len(bundle.members) for bundle in bundles])
         rows = np.concatenate([free.rows, len(self.added) + np.arange(len(stay), dtype=np.int64)])
         entries = Entries(rows, np.concatenate([free.edges, homes]), len(touched))
-        return entries, np.concatenate([self.added, stay]), fixed
-
-    def part(self, settings: LearningSettings) -> Part:
-        """Pose the problem of placing the added units."""
-        entries, positions, fixed = self.entries()
-        seeds = self.prototypes[np.unique(self.candidates)]
-        vectors = self.group.vectors[positions]
+        vectors, seeds = self.group.vectors[np.concatenate([self.added, stay])], self.prototypes[touched]
         return Part(SoftObjective(vectors, entries, seeds, settings, choose_pairs(seeds)), fixed)
-
-    def hard_objective(self, rows: Floats, kept: NDArray[np.bool_], settings: LearningSettings) -> float:
-        """Compute eq. 8 over the touched hyperedges."""
-        if not rows.size:
-            return 0.0
-        entries, positions, fixed = self.entries()
-        mask = np.concatenate([kept.reshape(-1), np.ones(len(fixed), dtype=np.bool_)])
-        weights = np.concatenate([rows.reshape(-1), fixed])[mask]
-        sparse = Entries(entries.rows[mask], entries.edges[mask], entries.edge_count)
-        return hard_objective(self.group.vectors[positions], weights, sparse, settings)
 
     def finish(self, rows: Floats, kept: NDArray[np.bool_]) -> list[Hyperedge]:
         """Make the hyperedges, the untouched ones as they were."""
@@ -166,12 +127,6 @@ def _change(
     for edge in previous:
         if edge.granularity != group.granularity:
             continue
-        if edge.prototype.shape != group.vectors.shape[1:]:
-            raise SettingError(
-                f"previous hyperedges have dimension {len(edge.prototype)}, units {group.vectors.shape[1]}",
-                where=f"{group.granularity} units",
-                fix="learn anew after a change of encoder",
-            )
         stay = [place for place, unit in enumerate(edge.members) if unit in positions and unit not in added]
         if not stay:
             continue

@@ -14,6 +14,7 @@ from fedrag_flwr.errors import SettingError
 Floats = NDArray[np.float32]
 Edges = Mapping[tuple[str, str], float]  # two vertices -> weight; each pair once
 Assignment = dict[str, int]
+RESOLUTION, ITERATIONS = 1.0, 8  # of modularity; cycles of Leiden
 RECUT_SHARE = 0.5  # with more of the vertices affected than this, the graph is cut afresh
 
 
@@ -23,16 +24,12 @@ class CutSettings:
 
     most: int = 60  # most vertices of a community
     least: int = 6  # communities with fewer are merged into their closest neighbour
-    resolution: float = 1.0  # of modularity; higher gives more communities
-    iterations: int = 8  # leiden cycles
     seed: int = 7  # of Leiden's order of moves
 
     def __post_init__(self) -> None:
-        if not 1 <= self.least <= self.most or self.resolution <= 0 or self.iterations < 1:
+        if not 1 <= self.least <= self.most:
             raise SettingError(
-                "sizes are 1 <= least <= most, and resolution is above 0",
-                where="communities",
-                fix="let least be no more than most",
+                "sizes are 1 <= least <= most", where="communities", fix="let least be no more than most"
             )
 
 
@@ -51,15 +48,15 @@ def leiden(edges: Edges, settings: CutSettings) -> Assignment:
     rows = [(one, other, float(weight)) for (one, other), weight in sorted(edges.items())]
     found = graspologic_native.hierarchical_leiden(
         rows,
-        resolution=settings.resolution,
-        iterations=settings.iterations,
+        resolution=RESOLUTION,
+        iterations=ITERATIONS,
         max_cluster_size=settings.most + 1,  # it splits what has as many as this
         seed=settings.seed,
     )
     return _renumbered({one.node: one.cluster for one in found if one.is_final_cluster})
 
 
-def modularity(edges: Edges, assignment: Mapping[str, int], resolution: float = 1.0) -> float:
+def modularity(edges: Edges, assignment: Mapping[str, int]) -> float:
     """Newman's modularity of a weighted graph without loops under an assignment of all its vertices."""
     import graspologic_native
 
@@ -67,7 +64,7 @@ def modularity(edges: Edges, assignment: Mapping[str, int], resolution: float = 
         return 0.0
     rows = [(one, other, float(weight)) for (one, other), weight in edges.items()]
     joined = {name: assignment[name] for pair in edges for name in pair}
-    return float(graspologic_native.modularity(rows, joined, resolution))
+    return float(graspologic_native.modularity(rows, joined, RESOLUTION))
 
 
 def cut(edges: Edges, vectors: Mapping[str, Floats], settings: CutSettings) -> Assignment:
@@ -115,18 +112,8 @@ def recut(
 ) -> Assignment:
     """Cut anew only what a change affects: the communities that held a changed vertex, and vertices that are new.
 
-    What is left too small joins a community that was there before, which is all that happens to such a one.
-
-    Parameters
-    ----------
-    edges, vectors
-        The graph as it is now.
-    previous
-        The communities before.
-    changed
-        Vertices with an edge or a statement more or less.
-    settings
-        The limits.
+    Changed are vertices with an edge or a statement more or less. What is left too small joins a community that was
+    there before, which is all that happens to such a one.
     """
     present = set(vectors)
     touched = {previous[name] for name in (*changed, *(previous.keys() - present)) if name in previous}

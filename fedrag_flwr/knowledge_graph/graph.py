@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from fedrag_flwr.knowledge_graph.resolution import Floats, entity_of, resolve
+from fedrag_flwr.knowledge_graph.resolution import Floats, resolve
 from fedrag_flwr.knowledge_graph.statements import Statement
 
 _TOLD = 3  # statements that describe an entity or a relation
@@ -20,8 +20,6 @@ class Entity:
 
     id: str
     name: str
-    type: str
-    aliases: tuple[str, ...]
     statements: tuple[int, ...]
 
 
@@ -50,30 +48,17 @@ class KnowledgeGraph:
     def of(
         cls, statements: Sequence[Statement], contexts: Mapping[str, Floats], titles: Mapping[str, str]
     ) -> KnowledgeGraph:
-        """Resolve entities and gather relations.
-
-        Parameters
-        ----------
-        statements
-            Of all passages.
-        contexts
-            The vector of each passage, shape (dimension,).
-        titles
-            The title of each document.
-        """
+        """Resolve entities, by each passage's vector, (dimension,), and each document's title, and gather relations."""
         found = resolve(statements, contexts, titles)
         rows: defaultdict[str, list[int]] = defaultdict(list)
         pairs: defaultdict[Edge, list[int]] = defaultdict(list)
-        told = tuple(tuple(entity_of(found, one, end) for end in one.things) for one in statements)
+        told = tuple(tuple(found.of[one.document_id, end.key] for end in one.things) for one in statements)
         for row, ends in enumerate(told):
             for end in dict.fromkeys(ends):
                 rows[end].append(row)
             if len(ends) == 2 and ends[0] != ends[1]:
                 pairs[ends[0], ends[1]].append(row)
-        entities = {
-            name: Entity(name, found.names[name], found.types[name], found.aliases[name], tuple(rows[name]))
-            for name in sorted(rows)
-        }
+        entities = {name: Entity(name, found.names[name], tuple(rows[name])) for name in sorted(rows)}
         relations = {}
         for (head, tail), stated in sorted(pairs.items()):
             words = Counter(statements[row].relation for row in stated)

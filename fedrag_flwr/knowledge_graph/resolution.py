@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.knowledge_graph.statements import CONCEPT, NAME, End, Statement
+from fedrag_flwr.hypergraph.rows import cosine
+from fedrag_flwr.knowledge_graph.statements import CONCEPT, NAME, Statement
 from fedrag_flwr.text.segment import document_title
 from fedrag_flwr.text.words import normalise_anchor
 
@@ -37,8 +38,6 @@ class Entities:
 
     of: Mapping[Place, str]  # the entity of each (document id, key)
     names: Mapping[str, str]  # the commonest surface form of each entity
-    types: Mapping[str, str]  # the commonest type of each
-    aliases: Mapping[str, tuple[str, ...]]  # other surface forms of each, sorted
 
 
 @dataclass(slots=True)
@@ -54,7 +53,6 @@ class _Sense:
     keys: dict[str, set[str]] = field(default_factory=dict)  # by document, the keys that stand for it there
     forms: Counter[str] = field(default_factory=Counter)
     types: Counter[str] = field(default_factory=Counter)
-    shorter: set[str] = field(default_factory=set)  # forms that stand for it within one document
     qualifier: str = ""
 
     @property
@@ -63,18 +61,11 @@ class _Sense:
         typed = {name: count for name, count in self.types.items() if name not in (NAME, CONCEPT)}
         return _commonest(typed or self.types)
 
-    def take_variant(self, other: _Sense) -> None:
-        """Take a short form in, by which nothing is called."""
-        self.shorter |= other.forms.keys()
-        other.forms = Counter()
-        self.take(other)
-
     def take(self, other: _Sense) -> None:
         self.context = self.context + other.context
         self.documents += other.documents
         self.forms.update(other.forms)
         self.types.update(other.types)
-        self.shorter |= other.shorter
         self.qualifier = self.qualifier or other.qualifier
         for document, keys in other.keys.items():
             self.keys.setdefault(document, set()).update(keys)
@@ -109,14 +100,13 @@ def resolve(statements: Sequence[Statement], contexts: Mapping[str, Floats], tit
         else:
             home.take(sense)
     of: dict[Place, str] = {}
-    names, types, aliases = {}, {}, {}
+    names: dict[str, str] = {}
     for key, senses in by_key.items():
         for rank, sense in enumerate(sorted(senses, key=lambda one: (-len(one.documents), one.documents[0]))):
             entity = key if rank == 0 else f"{key}|{rank}"
-            names[entity], types[entity] = _commonest(sense.forms), sense.type
-            aliases[entity] = tuple(sorted((sense.forms.keys() | sense.shorter) - {names[entity]}))
+            names[entity] = _commonest(sense.forms)
             of.update({(document, known): entity for document, keys in sense.keys.items() for known in keys})
-    return Entities(of, names, types, aliases)
+    return Entities(of, names)
 
 
 def _within_documents(statements: Iterable[Statement], contexts: Mapping[str, Floats]) -> list[_Sense]:
@@ -156,7 +146,9 @@ def _merge_variants(senses: dict[str, _Sense]) -> None:
         short = _abbreviates(sense)
         longer = initials[key] if short else parts[key] if _is_name(sense) else []
         if len(longer) == 1 and longer[0] in senses and longer[0] != key:
-            senses[longer[0]].take_variant(senses.pop(key))
+            del senses[key]
+            sense.forms.clear()  # nothing is called by a short form
+            senses[longer[0]].take(sense)
 
 
 def _is_name(sense: _Sense) -> bool:
@@ -170,12 +162,12 @@ def _abbreviates(sense: _Sense) -> bool:
 
 def _nearest(senses: Sequence[_Sense], other: _Sense) -> _Sense | None:
     """The sense whose context is nearest, where it is near enough for the types of both."""
-    near = [(_cosine(sense.context, other.context), -rank) for rank, sense in enumerate(senses)]
-    for cosine, place in sorted(near, reverse=True):
+    near = [(cosine(sense.context, other.context), -rank) for rank, sense in enumerate(senses)]
+    for nearness, place in sorted(near, reverse=True):
         sense = senses[-place]
         if sense.qualifier and other.qualifier and sense.qualifier != other.qualifier:
             continue
-        if cosine >= _bar(sense, other):
+        if nearness >= _bar(sense, other):
             return sense
     return None
 
@@ -198,15 +190,5 @@ def _compatible(one: str, other: str) -> bool:
     return not (first and second) or first == second
 
 
-def _cosine(one: Floats, other: Floats) -> float:
-    lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
-    return float(one @ other) / lengths if lengths else 0.0
-
-
 def _commonest(counts: Mapping[str, int]) -> str:
     return min(counts, key=lambda name: (-counts[name], name))
-
-
-def entity_of(entities: Entities, statement: Statement, end: End) -> str:
-    """The entity that an end of a statement means."""
-    return entities.of[statement.document_id, end.key]

@@ -20,6 +20,9 @@ from fedrag_flwr.records import EvidenceUnit, Passage, Vector
 Floats = NDArray[np.float32]
 Level = Literal["entity", "relation", "chunk"]
 LEVELS: frozenset[Level] = frozenset({"entity", "relation", "chunk"})
+NEAREST = 10  # entities, relations and chunks that are taken
+NEIGHBOURS = 3  # heaviest neighbours of each entity, whose passages are led to as well
+PASSAGES = 8  # passages whose sentences compete
 NEIGHBOUR = 0.5  # what a neighbour with all of an entity's edge weight counts beside that entity
 RANK_OFFSET = 60.0  # of reciprocal rank fusion (Cormack et al. 2009)
 
@@ -56,64 +59,35 @@ class GraphIndex:
     sentences: VectorTable
 
 
-@dataclass(frozen=True, slots=True)
-class RetrievalSettings:
-    """How far retrieval looks."""
-
-    # entities, relations, chunks: nearest ones that are taken of each.
-    entities: int = 10
-    relations: int = 10
-    chunks: int = 10
-    neighbours: int = 3  # heaviest neighbours of each entity, whose passages are led to as well
-    passages: int = 8  # passages whose sentences compete
-    levels: frozenset[Level] = LEVELS  # which levels take part; with ``chunk`` alone the graph is not looked at
-
-
 class GraphRetriever:
     """Finds a device's sentences for a question.
 
-    Parameters
-    ----------
-    device
-        The origin of the units.
-    index
-        The graph and its vectors.
-    passages
-        The device's passages.
-    settings
-        How far it looks.
+    Raises NotFoundError where the index leads to a passage that is not there, or to a sentence that it lacks.
 
-    Raises
-    ------
-    NotFoundError
-        The index leads to a passage that is not there, or to a sentence that it lacks.
+    With ``chunk`` as the only level the graph is not looked at.
     """
 
     def __init__(
-        self,
-        device: str,
-        index: GraphIndex,
-        passages: Iterable[Passage],
-        settings: RetrievalSettings | None = None,
+        self, device: str, index: GraphIndex, passages: Iterable[Passage], levels: frozenset[Level] = LEVELS
     ) -> None:
         self._device = device
         self._index = index
         self._passages = {passage.id: passage for passage in passages}
-        self._settings = settings or RetrievalSettings()
+        self._levels = levels
         self._rows = {name: row for row, name in enumerate(index.sentences.ids)}
         self._check()
 
-    def with_settings(self, settings: RetrievalSettings) -> GraphRetriever:
-        """The same over the same index with other settings."""
-        return GraphRetriever(self._device, self._index, self._passages.values(), settings)
+    def at(self, levels: frozenset[Level]) -> GraphRetriever:
+        """The same over the same index with other levels."""
+        return GraphRetriever(self._device, self._index, self._passages.values(), levels)
 
     def passages(self, vector: Vector) -> list[tuple[Passage, float]]:
         """The passages that the levels agree on, with their fused scores, best first."""
         scores: dict[str, float] = {}
-        for level in sorted(self._settings.levels):
+        for level in sorted(self._levels):
             for rank, name in enumerate(self._led_to(level, vector), 1):
                 scores[name] = scores.get(name, 0.0) + 1.0 / (RANK_OFFSET + rank)
-        best = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[: self._settings.passages]
+        best = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:PASSAGES]
         return [(self._passages[name], score) for name, score in best]
 
     def retrieve(self, vector: Vector, budget: int) -> list[EvidenceUnit]:
@@ -142,30 +116,30 @@ class GraphRetriever:
 
     def _led_to(self, level: Level, vector: Vector) -> list[str]:
         """Passages in the order in which a level leads to them."""
-        index, most = self._index, self._settings
+        index = self._index
         if level == "entity":
-            return self._by_entities(index.entities.nearest(vector, most.entities))
+            return self._by_entities(index.entities.nearest(vector, NEAREST))
         if level == "relation":
             return self._told_in(
                 row
-                for name, _ in index.relations.nearest(vector, most.relations)
+                for name, _ in index.relations.nearest(vector, NEAREST)
                 if name in index.graph.relations
                 for row in index.graph.relations[name].statements
             )
-        return [name for name, _ in index.chunks.nearest(vector, most.chunks)]
+        return [name for name, _ in index.chunks.nearest(vector, NEAREST)]
 
     def _by_entities(self, near: Sequence[tuple[str, float]]) -> list[str]:
         """Passages of near entities and of their heaviest neighbours, by the sum of what leads there.
 
         An entity leads with its cosine, a neighbour with its share of the entity's edge weight of that.
         """
-        graph, most = self._index.graph, self._settings.neighbours
+        graph = self._index.graph
         weights: dict[str, float] = {}
         for name, cosine in near:
             if name not in graph.entities:
                 continue
             edges = graph.neighbours.get(name, {})
-            beside = sorted(edges.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
+            beside = sorted(edges.items(), key=lambda pair: (-pair[1], pair[0]))[:NEIGHBOURS]
             whole = sum(edges.values())
             for one, part in [(name, 1.0), *((other, NEIGHBOUR * weight / whole) for other, weight in beside)]:
                 for passage in self._told_in(graph.entities[one].statements):

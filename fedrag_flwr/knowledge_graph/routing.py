@@ -56,21 +56,12 @@ class SummaryIndex:
         Shape (n, dimension), unit rows.
     seed
         Of the grouping.
-    exact_up_to
-        Another limit than `EXACT_UP_TO`.
     """
 
-    def __init__(
-        self,
-        ids: Sequence[str],
-        owners: Sequence[str],
-        vectors: Floats,
-        seed: int = 0,
-        exact_up_to: int = EXACT_UP_TO,
-    ) -> None:
+    def __init__(self, ids: Sequence[str], owners: Sequence[str], vectors: Floats, seed: int = 0) -> None:
         self._ids = tuple(ids)
         self._owners = tuple(owners)
-        self._index: Any = _index(vectors, seed, exact_up_to)
+        self._index: Any = _index(vectors, seed)
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -83,17 +74,7 @@ class SummaryIndex:
         return int(faiss.serialize_index(self._index).nbytes) if len(self) else 0
 
     def nearest(self, vector: Vector, m: int, without: Iterable[str] = ()) -> tuple[SummaryHit, ...]:
-        """The m summaries nearest to a question's vector of shape (dimension,), best first.
-
-        Parameters
-        ----------
-        vector
-            Unit norm.
-        m
-            How many.
-        without
-            Owners that are left out.
-        """
+        """The m summaries nearest to a question's unit vector, (dimension,), best first, some owners left out."""
         hidden, wanted = frozenset(without), min(m, len(self))
         taken = wanted
         while taken:
@@ -142,24 +123,18 @@ def _voted(hits: Iterable[tuple[str, float]], k: int) -> tuple[str, ...]:
     return tuple(sorted(quorum, key=lambda owner: (-quorum[owner], owner))[:k])
 
 
-def _index(vectors: Floats, seed: int, exact_up_to: int) -> Any:
+def _index(vectors: Floats, seed: int) -> Any:
     import faiss
 
     matrix = np.ascontiguousarray(vectors, dtype=np.float32)
     count, dimension = matrix.shape if matrix.size else (0, 1)
-    if count <= exact_up_to:
+    if count <= EXACT_UP_TO:
         flat = faiss.IndexFlatIP(dimension)
         if count:
             flat.add(matrix)
         return flat
     groups = max(1, int(_GROUPS_PER_ROOT * np.sqrt(count)))
-    index = faiss.IndexIVFScalarQuantizer(
-        faiss.IndexFlatIP(dimension),
-        dimension,
-        groups,
-        faiss.ScalarQuantizer.QT_8bit,
-        faiss.METRIC_INNER_PRODUCT,
-    )
+    index: Any = faiss.index_factory(dimension, f"IVF{groups},SQ8", faiss.METRIC_INNER_PRODUCT)
     index.cp.seed = seed + 1
     index.cp.niter = 6
     rows = np.random.default_rng(seed).choice(count, min(count, _SAMPLE * groups), replace=False)

@@ -48,15 +48,7 @@ class Statement:
 
 
 def statements_of(tuples: Iterable[EvidenceTuple], passages: Mapping[str, Passage]) -> Iterator[Statement]:
-    """Give tuples as statements, those that say something of a thing, in their order.
-
-    Parameters
-    ----------
-    tuples
-        What an extractor found.
-    passages
-        The passages that they name, by id.
-    """
+    """Give tuples as statements, those that say something of a thing, in their order."""
     types = {passage_id: _types(passage) for passage_id, passage in passages.items()}
     for one in tuples:
         passage = passages[one.passage_id]

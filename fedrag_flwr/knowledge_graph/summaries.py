@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from typing import Literal, Protocol
+from typing import Literal
 
 from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph, Relation
 from fedrag_flwr.models.base import Generator, Grammar, Prompt
@@ -54,24 +54,6 @@ class Subgraph:
     sources: tuple[str, ...]  # the sentences that state all this
 
 
-class Summarizer(Protocol):
-    """Sums up communities."""
-
-    @property
-    def id(self) -> str:
-        """What its summaries depend on."""
-        ...
-
-    @property
-    def cost(self) -> Cost:
-        """What a model has done for them so far."""
-        ...
-
-    def summarize(self, subgraph: Subgraph) -> str:
-        """A community in few words."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class ExtractiveSummarizer:
     """Lists subjects, entities and relations, without a model.
@@ -101,52 +83,45 @@ class ExtractiveSummarizer:
             subgraph = erased(subgraph)
         subjects, entities = list(subgraph.subjects[:_SUBJECTS]), list(subgraph.entities[:_ENTITIES])
         relations = list(subgraph.relations[:_RELATIONS])
-        copied = _Copied(subgraph.sources)
+        copied = Copied(subgraph.sources)
         for parts in (relations, subjects, entities):
             while parts and copied.too_much(_listed(subjects, entities, relations), self.most_copied):
                 parts.remove(max(parts, key=lambda told: (copied.longest(told), len(told), told)))
         return _listed(subjects, entities, relations)
 
 
+@dataclass(slots=True)
 class ModelSummarizer:
-    """Asks a local model, and keeps of what it writes only sentences that copy little, alone and together; else lists.
+    """Asks a local model, and keeps of its words only sentences that copy little, alone and together; else lists."""
 
-    Parameters
-    ----------
-    generator
-        Gives the model; called when it is first needed.
-    fallback
-        Sums up where nothing is left of the model's words; its limits hold for these too.
-    seed
-        Of the model.
-    """
-
-    def __init__(self, generator: Callable[[], Generator], fallback: ExtractiveSummarizer, seed: int = 0) -> None:
-        self._generator = generator
-        self._fallback = fallback
-        self._seed = seed
-        self.cost = Cost()
+    generator: Callable[[], Generator]  # gives the model; called when it is first needed
+    fallback: ExtractiveSummarizer  # where nothing is left of the model's words; its limits hold for these too
+    seed: int = 0  # of the model
+    cost: Cost = field(default_factory=Cost)  # what the model has done so far
 
     @property
     def id(self) -> str:
         """The model and the limits."""
-        return f"model-2|{self._generator().id}|{self._fallback.id}"
+        return f"model-2|{self.generator().id}|{self.fallback.id}"
 
     def summarize(self, subgraph: Subgraph) -> str:
         """Two or three sentences of the model's own."""
-        shown = erased(subgraph) if self._fallback.detail == "erased" else subgraph
-        (done,) = self._generator().complete(
-            summary_prompt(shown), grammar=_ONE_LINE, max_tokens=_MOST_TOKENS, seed=self._seed
+        shown = erased(subgraph) if self.fallback.detail == "erased" else subgraph
+        (done,) = self.generator().complete(
+            summary_prompt(shown), grammar=_ONE_LINE, max_tokens=_MOST_TOKENS, seed=self.seed
         )
         self.cost += Cost(done.seconds, 1, done.tokens_in, done.tokens_out, done.cached)
-        copied = _Copied(subgraph.sources)
-        own, most = "", self._fallback.most_copied
+        copied = Copied(subgraph.sources)
+        own, most = "", self.fallback.most_copied
         for one in _sentences(done.text):
             told = f"{own} {one}".strip()
-            detailed = self._fallback.detail == "erased" and _NUMBER.search(one)
+            detailed = self.fallback.detail == "erased" and _NUMBER.search(one)
             if not detailed and copied.share(one) <= most and not copied.too_much(told, most):
                 own = told
-        return own or self._fallback.summarize(subgraph)
+        return own or self.fallback.summarize(subgraph)
+
+
+Summarizer = ExtractiveSummarizer | ModelSummarizer
 
 
 def summary_prompt(subgraph: Subgraph) -> Prompt:
@@ -170,32 +145,10 @@ def erased(subgraph: Subgraph) -> Subgraph:
     )
 
 
-def copied_share(text: str, sources: Iterable[str]) -> float:
-    """Share of a text's word 5-grams that stand in sources; 0 where it is shorter."""
-    return _Copied(sources).share(text)
-
-
-def longest_copy(text: str, sources: Iterable[str]) -> int:
-    """Most words in a row that a text has in common with one of the sources."""
-    return _Copied(sources).longest(text)
-
-
 def subgraph_of(
     graph: KnowledgeGraph, members: Sequence[str], titles: Mapping[str, str], sentences: Mapping[str, str]
 ) -> Subgraph:
-    """Gather what a community's summary may draw on.
-
-    Parameters
-    ----------
-    graph
-        The whole graph.
-    members
-        The community's entities.
-    titles
-        The running title of each passage.
-    sentences
-        The text of each sentence.
-    """
+    """Gather what the summary of a community may draw on, by titles of passages and texts of sentences."""
     inside = set(members)
     entities = [graph.entities[name] for name in members]
     rows = sorted({row for entity in entities for row in entity.statements})
@@ -247,14 +200,15 @@ def _sentences(text: str) -> list[str]:
     return [found[0].strip() for found in re.finditer(r"[^.!?]+[.!?]", text)]
 
 
-class _Copied:
-    """The word n-grams of sources."""
+class Copied:
+    """What a text has in common with sources."""
 
     def __init__(self, sources: Iterable[str]) -> None:
         self._sources = [_words(source) for source in sources]
         self._grams = {gram for words in self._sources for gram in _grams(words)}
 
     def share(self, text: str) -> float:
+        """Share of a text's word 5-grams that stand in the sources; 0 where it is shorter."""
         grams = list(_grams(_words(text)))
         return sum(gram in self._grams for gram in grams) / len(grams) if grams else 0.0
 
@@ -263,6 +217,7 @@ class _Copied:
         return self.share(text) > most or len(text) > _MOST_CHARACTERS
 
     def longest(self, text: str) -> int:
+        """Most words in a row that a text has in common with one of the sources."""
         matcher = SequenceMatcher(None, autojunk=False)
         matcher.set_seq2(_words(text))
         found = 0

@@ -20,13 +20,7 @@ _CHUNK = 4096
 
 
 class Anchors:
-    """Which rows hold which anchors: an inverted index.
-
-    Parameters
-    ----------
-    anchors
-        For each row its distinct anchors.
-    """
+    """Which rows hold which anchors, an inverted index of each row's distinct ones."""
 
     def __init__(self, anchors: Iterable[frozenset[str]]) -> None:
         sets = list(anchors)
@@ -50,7 +44,7 @@ class Anchors:
 
 
 class Matcher:
-    """Finds the memories that score best against a question (FD-RAG eq. 11).
+    """Finds the memories that score best against a question (FD-RAG eq. 11); raises SettingError for a wrong alpha.
 
     The score is ``alpha * cosine + (1 - alpha) * Dice``, the cosine between question embeddings and the Dice overlap
     between anchor sets (eq. 12; 0 where both are empty). A memory's anchors are those of its own question, where
@@ -59,18 +53,9 @@ class Matcher:
     Parameters
     ----------
     items
-        The memories, with distinct ids; embeddings (dimension,).
+        The memories, with distinct ids; embeddings (dimension,), finite.
     alpha
         Weight of the cosine, in [0, 1].
-
-    Raises
-    ------
-    SettingError
-        If alpha is outside [0, 1].
-    StoreMismatchError
-        If the memories' embeddings differ in length.
-    StoreError
-        If an embedding holds NaN or infinity: no order of scores would be right.
     """
 
     def __init__(self, items: Sequence[MemoryItem], alpha: float) -> None:
@@ -78,8 +63,6 @@ class Matcher:
             raise SettingError(f"is {alpha}", where="alpha", fix="choose a number from 0 to 1")
         self._items = tuple(sorted(items, key=lambda item: item.id))
         self._alpha = alpha
-        if len({item.embedding.shape for item in self._items}) > 1:
-            raise StoreMismatchError("memories have embeddings of several lengths", where="matcher")
         self._vectors = _unit_rows(self._items)
         self._anchors = Anchors(frozenset(item.anchors) for item in self._items)
 
@@ -92,23 +75,9 @@ class Matcher:
         return len(self._items)
 
     def top(self, vector: Vector, anchors: Collection[str], k: int) -> list[Match]:
-        """Find the best memories for a question; ties go to the smaller id.
+        """Find the best k memories for a question's embedding, (dimension,), and anchors; ties go to the smaller id.
 
-        Parameters
-        ----------
-        vector
-            The question's embedding, (dimension,).
-        anchors
-            The question's anchors.
-        k
-            How many to find.
-
-        Raises
-        ------
-        StoreMismatchError
-            If the vector has another length than the memories'.
-        StoreError
-            If the vector holds NaN or infinity.
+        Raises StoreMismatchError for a vector of another length, and StoreError for one with NaN or infinity.
         """
         if k <= 0 or not self._items:
             return []
@@ -161,7 +130,5 @@ def _unit_rows(items: Sequence[MemoryItem]) -> NDArray[np.float32]:
         return np.zeros((0, 0), dtype=np.float32)
     rows = np.ascontiguousarray(np.stack([item.embedding for item in items]), dtype=np.float32)
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    if len(unfit := np.flatnonzero(~np.isfinite(norms))):
-        raise StoreError("an embedding has no finite length", where=items[unfit[0]].id, fix="check the encoder")
     rows /= np.where(norms > 0.0, norms, np.float32(1.0))
     return rows

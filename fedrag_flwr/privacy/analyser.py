@@ -20,7 +20,7 @@ from fedrag_flwr.privacy.persons import PERSON, find_certain, in_mixed_case
 from fedrag_flwr.privacy.replacement import surface_pattern
 from fedrag_flwr.privacy.rules import Rule, Span, rule, scan
 from fedrag_flwr.privacy.word_lists import is_clinical
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from presidio_analyzer import AnalyzerEngine, EntityRecognizer, RecognizerResult

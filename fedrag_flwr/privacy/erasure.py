@@ -10,8 +10,9 @@ from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.operators import Bundle, Change
 from fedrag_flwr.privacy.replacement import PLACEHOLDER, placeholder
 from fedrag_flwr.records import Vector
-from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+from fedrag_flwr.text.base import QuestionAnalysis
 from fedrag_flwr.text.facts import TypedSpan, typed_spans
+from fedrag_flwr.text.pipeline import Pipeline
 from fedrag_flwr.text.questions import matches_type
 from fedrag_flwr.text.segment import sentence_spans
 

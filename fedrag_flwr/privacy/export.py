@@ -43,7 +43,7 @@ from fedrag_flwr.records import (
     SubgraphSummary,
     Vector,
 )
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 
 T = TypeVar("T", MemoryItem, EvidenceUnit, SubgraphSummary)
 

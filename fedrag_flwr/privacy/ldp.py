@@ -20,7 +20,7 @@ from fedrag_flwr.privacy.persons import (
 )
 from fedrag_flwr.privacy.randomised_response import RandomisedResponse, Surrogate
 from fedrag_flwr.privacy.replacement import Replacement, is_short, name_replacement, placeholder, rewrite
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 
 SENSITIVE_TYPES = (PERSON, "ORG", "GPE", "LOC")  # FD-RAG D.3: person, organisation and location mentions
 BUDGET_SPENT = "budget-spent"

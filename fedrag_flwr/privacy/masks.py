@@ -23,7 +23,7 @@ from fedrag_flwr.privacy.replacement import (
 )
 from fedrag_flwr.privacy.rules import Span
 from fedrag_flwr.records import Fact
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 
 ENTITY_TYPES = ("PERSON", "ORG", "GPE", "LOC", "FAC", "NORP", "DATE", "EVENT", "PRODUCT", "WORK_OF_ART")
 DEFAULT_MASK_TYPES = (PERSON, *IDENTIFIER_TYPES)

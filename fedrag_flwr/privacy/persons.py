@@ -21,7 +21,7 @@ from fedrag_flwr.privacy.word_lists import (
     TITLES,
     is_ordinary,
 )
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 
 WORD = r"[^\W\d_]+(?:['’-][^\W\d_]+)*"
 NAME = r"(?-i:[A-ZÀ-ÖØ-ÞĀ-Ž])[^\W\d_]*(?:['’-][^\W\d_]+)*"

@@ -25,7 +25,7 @@ from fedrag_flwr.privacy.outgoing import FILE, OutgoingLedger
 from fedrag_flwr.privacy.randomised_response import RandomisedResponse
 from fedrag_flwr.privacy.vocabulary import EntityPartition, load_partition
 from fedrag_flwr.settings import PrivacySettings
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 
 FURTHER = ("erasure", "presidio", "summary")  # operators beside the mode's, in the order of their work
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import threading
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError
+from fedrag_flwr.errors import StoreError, StoreMismatchError
 from fedrag_flwr.files import best_effort
 from fedrag_flwr.hypergraph.answer_paths import PRESETS, HyperedgeKeys, PathExplainer, answer_paths
 from fedrag_flwr.hypergraph.tuples import TupleTable, VertexSeeds
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.tuple_store import TupleStore, Version
 from fedrag_flwr.models.base import TextEncoder
 from fedrag_flwr.records import Document, EvidenceTuple, Passage
 from fedrag_flwr.retrieval.base import Retriever, searchable_text
@@ -27,14 +28,16 @@ from fedrag_flwr.retrieval.dense import DenseRetriever, QuestionVectors
 from fedrag_flwr.retrieval.late import LateInteractionRetriever, TokenTable
 from fedrag_flwr.retrieval.sparse import Bm25Retriever
 from fedrag_flwr.retrieval.structured import KeySpaceRetriever, SecondHopRetriever
-from fedrag_flwr.text.base import ParsedPassage, Pipeline
+from fedrag_flwr.text.base import ParsedPassage
+from fedrag_flwr.text.model_tuples import Extractor
+from fedrag_flwr.text.pipeline import Pipeline
 from fedrag_flwr.text.segment import document_of
-from fedrag_flwr.text.tuple_cache import drop_changed, read_unchanged, tuple_files, unchanged, write_tuples
-from fedrag_flwr.text.tuples import Extractor, ParseExtractor
+from fedrag_flwr.text.tuples import ParseExtractor
 
 FEATURES = ControllerFeatures(("dense", "BM25", "weighted answer paths", "second hop"))
 SHARPNESS = 3.0  # of seeds among a whole device's vertices
-_TUPLES, _TOKENS = "tuples.jsonl", "tokens.npz"
+_TOKENS = "tokens.npz"
+_LOG = logging.getLogger(__name__)
 _Tuples = dict[str, list[EvidenceTuple]]  # by passage
 
 
@@ -77,16 +80,6 @@ class PathKeys:
         return cls(paths, VertexSeeds(table.vertices, by_rarity=True, sharpness=SHARPNESS), tuples)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """Tuples that were on disk, of which documents, and whether the file holds or lacks what it should not."""
-
-    documents: Collection[str] = ()
-    tuples: _Tuples = field(default_factory=dict)
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    stale: bool = False
-
-
 class DeviceSources:
     """The sources over a store's passages; made when they are first needed, and changed where the store has changed.
 
@@ -95,7 +88,7 @@ class DeviceSources:
     store
         The passages and their vectors.
     root
-        The folder beside the store, where tuples are kept.
+        The folder beside the store, where token vectors are kept.
     encoder, pipeline
         Those that the store was made with.
     extractor
@@ -111,7 +104,6 @@ class DeviceSources:
         extractor: Callable[[], Extractor],
     ) -> None:
         self._store = store
-        self._kept = root / _TUPLES
         self._tokens = root / _TOKENS
         self._questions = QuestionVectors(encoder)
         self._pipeline = pipeline
@@ -119,9 +111,8 @@ class DeviceSources:
         self._made_extractor: Extractor | None = None
         self._keys = PathKeys.of((), {})
         self._digests: dict[str, str] = {}  # of the documents that the keys know
-        self._written: dict[str, str] | None = None  # of those that the file holds; None: it is to be made anew
-        self._dropped: Mapping[str, int] = {}  # by the extractor, before this process
-        self._taken: dict[tuple[str, str], _Tuples] = {}  # by document and digest, of what a build had parsed
+        self._taken: dict[Version, list[EvidenceTuple]] = {}  # of what a build had parsed
+        self._unkept: dict[Version, list[EvidenceTuple]] = {}  # what the store has not taken yet
         self._made: tuple[int, Sources] | None = None
         self._changing = threading.Lock()
 
@@ -138,8 +129,7 @@ class DeviceSources:
                 self._follow(units.ids, digests)
                 made = Sources.over(self._store.passages(units.ids), units.vectors, self._keys, self._questions)
                 self._made = (version, made)
-                if self._written != self._digests:
-                    self._write()
+                self._keep()
             return self._made[1]
 
     def beside(self, own: Sequence[str], given: Sequence[ParsedPassage]) -> Sources:
@@ -158,7 +148,7 @@ class DeviceSources:
 
     def take(self, document: Document, parsed: Sequence[ParsedPassage]) -> None:
         """Extract the tuples of a document that a build has parsed, so that it is not parsed again."""
-        self._taken[document.id, document.digest] = by_passage(self._extractor().extract(parsed))
+        self._taken[document.id, document.digest] = self._extractor().extract(parsed)
 
     def late_interaction(self) -> LateInteractionRetriever:
         """Late interaction over the passages that come nearest; their tokens are encoded once for each version."""
@@ -179,8 +169,7 @@ class DeviceSources:
         return LateInteractionRetriever(tokens, self._questions, dense)
 
     def forget(self) -> None:
-        """Drop from disk the tuples of documents that are gone or have changed, and all tokens."""
-        self._drop_changed()
+        """Drop all tokens from disk; tuples go with their documents."""
         self._tokens.unlink(missing_ok=True)
 
     def _extractor(self) -> Extractor:
@@ -189,64 +178,39 @@ class DeviceSources:
         return self._made_extractor
 
     def _follow(self, passages: Sequence[str], digests: Mapping[str, str]) -> None:
-        """Bring the keys up to date with passages of just these documents: only new and changed ones are read again.
-
-        A process that starts takes from disk what was kept of documents that are as they were.
-        """
+        """Bring the keys up to date with passages of just these documents: only new and changed ones are read again."""
+        if self._digests == digests:
+            return
         stay = {name for name, digest in self._digests.items() if digests.get(name) == digest}
-        kept = _Kept() if stay else self._read(sorted(digests.items()))
-        if not stay:
-            self._dropped = kept.dropped
-            self._written = None if kept.stale else {name: digests[name] for name in kept.documents}
-        new = [name for name in sorted(digests) if name not in stay and name not in kept.documents]
-        found = kept.tuples | self._extract([(name, digests[name]) for name in new])
-        if self._digests != digests:
-            held = self._keys.tuples
-            self._keys = PathKeys.of(
-                passages,
-                {name: held[name] if document_of(name) in stay else found.get(name, []) for name in passages},
-            )
+        new = [one for one in sorted(digests.items()) if one[0] not in stay]
+        known = self._tuples().known(name for name, _ in new)
+        made = self._extract([one for one in new if one not in known])
+        self._unkept |= made
+        found, held = by_passage(chain.from_iterable((known | made).values())), self._keys.tuples
+        self._keys = PathKeys.of(
+            passages, {name: held[name] if document_of(name) in stay else found.get(name, []) for name in passages}
+        )
         self._digests = dict(digests)
 
-    def _extract(self, documents: Sequence[tuple[str, str]]) -> _Tuples:
-        extractor, taken = self._extractor(), self._taken
-        parsed = self._pipeline.parse(self._store.document(one[0]) for one in documents if one not in taken)
-        found = by_passage(one for passages in parsed for one in extractor.extract(passages))
-        for one in documents:
-            found |= taken.get(one, {})
+    def _extract(self, documents: Sequence[Version]) -> dict[Version, list[EvidenceTuple]]:
+        open_ones = [one for one in documents if one not in self._taken]
+        parsed = self._pipeline.parse(self._store.document(name) for name, _ in open_ones)
+        found = {one: self._extractor().extract(own) for one, own in zip(open_ones, parsed, strict=True)}
+        found |= {one: self._taken[one] for one in documents if one in self._taken}
         self._taken = {}
         return found
 
-    def _read(self, documents: Sequence[tuple[str, str]]) -> _Kept:
-        """What was kept of documents that are as they were; nothing where it was made by other rules."""
-        pipeline, extractor = self.id
+    def _keep(self) -> None:
+        """Let the store have what was found, for processes that start later; else it is tried again next time."""
         try:
-            tuples, manifest = read_unchanged(self._kept, documents, extractor=extractor, pipeline=pipeline)
-        except (StoreCorruptError, StoreMismatchError):
-            return _Kept(stale=True)
-        stay = unchanged(manifest, documents)
-        return _Kept(stay, by_passage(tuples), manifest.dropped, stay != manifest.passages.keys())
+            if self._unkept:
+                self._tuples().put(self._unkept)
+                self._unkept = {}
+        except StoreError as error:
+            _LOG.warning("evidence tuples are not kept: %s", error)
 
-    def _write(self) -> None:
-        """Keep the tuples for processes that start later."""
-        pipeline, extractor = self.id
-        every = [one for name in sorted(self._keys.tuples) for one in self._keys.tuples[name]]
-        counted = dict(Counter(self._dropped) + Counter(self._extractor().dropped))
-        documents = sorted(self._digests.items())  # those that were read; the store may have others by now
-        with best_effort(self._kept):
-            write_tuples(self._kept, every, documents, extractor=extractor, pipeline=pipeline, dropped=counted)
-            self._written = self._digests
-            if self._documents() != documents:  # a build has dropped some before they were written
-                self._drop_changed()
-
-    def _drop_changed(self) -> None:
-        """Take out of the file what is gone or has changed; where the rest cannot be written, all goes."""
-        documents = self._documents()
-        try:
-            drop_changed(self._kept, documents)
-        except OSError:
-            for one in tuple_files(self._kept):
-                one.unlink(missing_ok=True)
+    def _tuples(self) -> TupleStore:
+        return TupleStore(self._store.database, " ".join(self.id))
 
     def _documents(self) -> list[tuple[str, str]]:
         """The documents and their digests."""

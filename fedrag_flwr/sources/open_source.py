@@ -29,7 +29,7 @@ from fedrag_flwr.sources.sql.mapping import SqlMapping
 from fedrag_flwr.sources.sql.proposal import propose_mapping as propose_sql
 from fedrag_flwr.sources.sql.source import SqlSource
 from fedrag_flwr.sources.text_search import TextSearch
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 
 _FOLDERS = 64  # whose texts a process holds, with their vectors
 _SQL = ("sqlite", "mariadb", "mysql", "postgresql")

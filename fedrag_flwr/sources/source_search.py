@@ -17,7 +17,7 @@ from fedrag_flwr.models.base import TextEncoder
 from fedrag_flwr.models.encoder import LateInteractionReranker
 from fedrag_flwr.records import Document
 from fedrag_flwr.retrieval.sparse import words
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from fedrag_flwr.text.words import normalise_anchor, normalise_line
 
 MOST_CHARS = 2_000  # of a question; the text pipeline reads no more either

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from fedrag_flwr.records import Document, Fact, Passage
+from fedrag_flwr.records import Fact, Passage
 
 if TYPE_CHECKING:
-    from spacy.language import Language
     from spacy.tokens import Doc
 
 
@@ -35,33 +33,3 @@ class QuestionAnalysis:
     anchors: tuple[str, ...]
     answer_type: str
     asks: str = ""
-
-
-class Pipeline(Protocol):
-    """One pass over the text that feeds everything."""
-
-    @property
-    def id(self) -> str:
-        """Name and version of the pipeline and of our rules on top."""
-        ...
-
-    @property
-    def language(self) -> Language:
-        """The spaCy pipeline itself, for libraries that read with one."""
-        ...
-
-    def parse(self, documents: Iterable[Document]) -> Iterable[list[ParsedPassage]]:
-        """Segment and analyse documents, one list of passages for each, in order."""
-        ...
-
-    def question(self, text: str) -> QuestionAnalysis:
-        """Analyse a question with the same functions."""
-        ...
-
-    def questions(self, texts: Sequence[str]) -> list[QuestionAnalysis]:
-        """Analyse many questions."""
-        ...
-
-    def facts(self, texts: Sequence[str]) -> list[tuple[Fact, ...]]:
-        """Find the typed facts of loose texts."""
-        ...

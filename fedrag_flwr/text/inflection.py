@@ -1,4 +1,4 @@
-"""English verb and noun forms that questions need: past, participle, third person and plural."""
+"""English verb forms that questions need: past, participle and third person."""
 
 from __future__ import annotations
 
@@ -35,21 +35,6 @@ _DOUBLING = words(
     "equip control patrol refer transfer permit commit submit admit occur omit compel propel expel fit ban scan "
     "spot dub rub tag log plot star span skip trim slam drag top cap pin win rob"
 )
-_IRREGULAR_PLURALS = {
-    "man": "men",
-    "woman": "women",
-    "child": "children",
-    "person": "people",
-    "foot": "feet",
-    "spacecraft": "spacecraft",
-    "aircraft": "aircraft",
-    "craft": "craft",
-    "series": "series",
-    "species": "species",
-    "nebula": "nebulae",
-    "supernova": "supernovae",
-    "nova": "novae",
-}
 _VOWELS = "aeiou"
 
 
@@ -57,7 +42,15 @@ def past(lemma: str) -> str:
     """Inflect a verb's lemma to its simple past ("launch" -> "launched")."""
     if lemma in _IRREGULAR:
         return _IRREGULAR[lemma][0]
-    return _regular_past(lemma)
+    if lemma.endswith("e"):
+        return lemma + "d"
+    if lemma.endswith("y") and lemma[-2:-1] not in _VOWELS:
+        return lemma[:-1] + "ied"
+    if lemma in _DOUBLING:
+        return lemma + lemma[-1] + "ed"
+    if lemma.endswith("ic"):
+        return lemma + "ked"
+    return lemma + "ed"
 
 
 def past_of_participle(word: str, lemma: str) -> str:
@@ -76,36 +69,17 @@ def third_person(lemma: str) -> str:
         return "is"
     if lemma == "have":
         return "has"
-    return plural(lemma) if lemma not in _IRREGULAR_PLURALS else lemma + "s"
+    if lemma.endswith("y") and lemma[-2:-1] not in _VOWELS:
+        return lemma[:-1] + "ies"
+    if lemma.endswith(("s", "x", "z", "ch", "sh", "o")) and not lemma.endswith("io"):
+        return lemma + "es"
+    return lemma + "s"
 
 
 def inflections(lemma: str) -> frozenset[str]:
     """Give a word with its past, its participle and its third person, which is a noun's plural, too."""
     done = past(lemma)
     return frozenset((lemma, third_person(lemma), done, participle_of_past(done, lemma)))
-
-
-def plural(noun: str) -> str:
-    """Inflect a singular noun to its plural ("galaxy" -> "galaxies")."""
-    if noun in _IRREGULAR_PLURALS:
-        return _IRREGULAR_PLURALS[noun]
-    if noun.endswith("y") and noun[-2:-1] not in _VOWELS:
-        return noun[:-1] + "ies"
-    if noun.endswith(("s", "x", "z", "ch", "sh", "o")) and not noun.endswith("io"):
-        return noun + "es"
-    return noun + "s"
-
-
-def _regular_past(lemma: str) -> str:
-    if lemma.endswith("e"):
-        return lemma + "d"
-    if lemma.endswith("y") and lemma[-2:-1] not in _VOWELS:
-        return lemma[:-1] + "ied"
-    if lemma in _DOUBLING:
-        return lemma + lemma[-1] + "ed"
-    if lemma.endswith("ic"):
-        return lemma + "ked"
-    return lemma + "ed"
 
 
 _PARTICIPLES = frozenset(forms[1] for forms in _IRREGULAR.values())

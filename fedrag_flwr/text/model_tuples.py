@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from fedrag_flwr.models.base import Generator, Grammar, Prompt
@@ -14,7 +15,7 @@ from fedrag_flwr.text.facts import typed_spans
 from fedrag_flwr.text.lexicon import DOUBTING
 from fedrag_flwr.text.mentions import PRONOUNS, Mention
 from fedrag_flwr.text.segment import document_title
-from fedrag_flwr.text.tuples import DENYING, MODALS, Extractor, ParseExtractor, Relation, evidence_tuple
+from fedrag_flwr.text.tuples import DENYING, MODALS, ParseExtractor, Relation, evidence_tuple
 from fedrag_flwr.text.words import normalise_anchor
 
 PROMPT = "model-tuples-2"
@@ -48,6 +49,7 @@ _EXAMPLES = (
 )
 
 
+@dataclass(slots=True)
 class ModelExtractor:
     """Tuples that a local language model lists under a grammar, one greedy completion for each passage.
 
@@ -56,30 +58,17 @@ class ModelExtractor:
     `ParseExtractor`'s, with the parse telling the ends' types: `factual` loses 0.3 of itself for an end that is the
     title where the sentence does not name it, and half where the sentence or the relation is hedged; `salience` and
     `bridge` are the same.
-
-    Parameters
-    ----------
-    generator
-        Gives the local model; called when it is first needed.
-    seed
-        Handed to it.
     """
 
-    def __init__(self, generator: Callable[[], Generator], seed: int = 0) -> None:
-        self._generator = generator
-        self._seed = seed
-        self._dropped: Counter[str] = Counter()
-        self.cost = Cost()
+    generator: Callable[[], Generator]  # gives the local model; called when it is first needed
+    seed: int = 0  # handed to it
+    dropped: Counter[str] = field(default_factory=Counter)  # tuples found so far and not kept, by reason
+    cost: Cost = field(default_factory=Cost)  # what the model has done so far
 
     @property
     def id(self) -> str:
         """Version of the prompt, and the model with the start of its weights' hash."""
-        return f"{PROMPT}/{self._generator().id}"
-
-    @property
-    def dropped(self) -> Mapping[str, int]:
-        """How many tuples it has found so far and not kept, by reason."""
-        return dict(self._dropped)
+        return f"{PROMPT}/{self.generator().id}"
 
     def extract(self, passages: Sequence[ParsedPassage]) -> list[EvidenceTuple]:
         """Give the tuples of one document's passages, in reading order, each once for a passage."""
@@ -88,23 +77,26 @@ class ModelExtractor:
     def _of_passage(self, parsed: ParsedPassage) -> Iterator[EvidenceTuple]:
         title = document_title(parsed.passage.title)
         prompt = Prompt(_SYSTEM, f"Title: {title}\nText: {' '.join(parsed.passage.text.split())}", _EXAMPLES)
-        [done] = self._generator().complete(prompt, grammar=_GRAMMAR, max_tokens=_TOKENS, seed=self._seed)
+        [done] = self.generator().complete(prompt, grammar=_GRAMMAR, max_tokens=_TOKENS, seed=self.seed)
         self.cost += Cost(done.seconds, 1, done.tokens_in, done.tokens_out, done.cached)
         lines = done.text.splitlines()
         if done.tokens_out >= _TOKENS and lines:
             lines.pop()
-            self._dropped["cut short"] += 1
+            self.dropped["cut short"] += 1
         read = PassageReading(parsed, title)
         seen: set[tuple[str, str, str]] = set()
         for line in lines:
             found = read.tuple_of(line)
             if isinstance(found, str):
-                self._dropped[found] += 1
+                self.dropped[found] += 1
             elif (key := (found.head, found.relation, found.tail)) in seen:
-                self._dropped["repeated"] += 1
+                self.dropped["repeated"] += 1
             else:
                 seen.add(key)
                 yield found
+
+
+Extractor = ParseExtractor | ModelExtractor
 
 
 def extractor_of(written_by: Literal["rules", "model"], generator: Callable[[], Generator], seed: int) -> Extractor:

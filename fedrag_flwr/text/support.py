@@ -9,10 +9,6 @@ from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.text.segment import under_title
 from fedrag_flwr.text.words import normalise_anchor, spell_signs
 
-NAMES = frozenset(
-    {"PERSON", "ORG", "GPE", "LOC", "FAC", "NAME", "PRODUCT", "EVENT", "WORK_OF_ART", "NORP", "LAW", "LANGUAGE"}
-)
-
 
 @lru_cache(maxsize=65_536)
 def _singular(word: str) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from fedrag_flwr.records import Cost, EvidenceTuple
 from fedrag_flwr.text.base import ParsedPassage
@@ -30,29 +29,6 @@ MODALS = frozenset({"may", "might", "could", "would", "should", "must"})
 DENYING = frozenset({"never", "hardly", "barely", "neither"})
 _CLAUSES = frozenset({"acl", "relcl"})
 _PLACES = frozenset({"GPE", "LOC"})
-
-
-class Extractor(Protocol):
-    """Finds the evidence tuples of passages."""
-
-    @property
-    def dropped(self) -> Mapping[str, int]:
-        """How many tuples it has found so far and not kept, by reason."""
-        ...
-
-    @property
-    def cost(self) -> Cost:
-        """What a model has done for it so far."""
-        ...
-
-    @property
-    def id(self) -> str:
-        """Name and version; stored with what it found."""
-        ...
-
-    def extract(self, passages: Sequence[ParsedPassage]) -> list[EvidenceTuple]:
-        """Give the tuples of one document's passages, in reading order."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +61,6 @@ class ParseExtractor:
 
     id = RULES
     cost = Cost()
-    dropped: Mapping[str, int] = MappingProxyType({})
 
     def extract(self, passages: Sequence[ParsedPassage]) -> list[EvidenceTuple]:
         """Give the tuples of one document's passages, in reading order, each once for a passage."""
@@ -106,10 +81,7 @@ class ParseExtractor:
 def evidence_tuple(relation: Relation, passage_id: str, position: float) -> EvidenceTuple:
     """A relation as a tuple, with the confidences that `ParseExtractor` defines.
 
-    Parameters
-    ----------
-    position
-        1 for the first sentence of the passage, falling evenly towards 0.
+    `position` is 1 for the first sentence of the passage, falling evenly towards 0.
     """
     ends = (relation.head, relation.tail)
     factual = HEDGED if relation.hedged else 1.0

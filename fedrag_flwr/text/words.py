@@ -65,13 +65,7 @@ def normalise_line(text: str) -> str:
 
 
 def question_line(text: str) -> str:
-    """A question as one line.
-
-    Raises
-    ------
-    SettingError
-        There is none.
-    """
+    """A question as one line; raises SettingError where there is none."""
     line = normalise_line(text)
     if not line:
         raise SettingError("there is no question", where="question", fix="ask something")

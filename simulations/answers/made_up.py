@@ -9,8 +9,8 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from fedrag_flwr.evaluation.gold import GoldQuestion
-from fedrag_flwr.text.base import Pipeline
-from fedrag_flwr.text.support import NAMES
+from fedrag_flwr.text.pipeline import Pipeline
+from simulations.baselines.entities import NAMES
 
 # What is told of hardly anything: a question with one of these in place of its own relation or thing has no answer.
 _RELATIONS = (

@@ -18,13 +18,13 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.gold import GoldQuestion, read_gold
 from fedrag_flwr.evaluation.metrics import accuracy, normalise_answer
 from fedrag_flwr.loaded_models import load_models
-from fedrag_flwr.memory.generate.rules import RuleGenerator
+from fedrag_flwr.memory.generate.rules import TEMPLATES
 from fedrag_flwr.memory.store.schema import SCHEMA_VERSION
 from fedrag_flwr.records import Document
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.folder import FolderSource, write_documents
 from fedrag_flwr.text.options import without_options
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from simulations.answers.made_up import made_up
 from simulations.corpora.domain_data import DomainQuestion, read_domains
 from simulations.corpora.multihop import Benchmark, read_multihop
@@ -102,7 +102,7 @@ def read_set(name: str, data: Path, split: str) -> AnswerSet:
         raise SettingError("is no set", where=name, fix=f"known: {', '.join(known_sets())}")
     of = (WRITTEN.get(name) or SETS[name.removesuffix(_MADE_UP)])(data, split)
     if name.endswith(_MADE_UP):  # its documents with questions that nothing answers, made of its own
-        of = replace(of, questions=tuple(made_up(of.questions, SpacyPipeline(), MOST_MADE_UP, seed=SEED)))
+        of = replace(of, questions=tuple(made_up(of.questions, Pipeline(), MOST_MADE_UP, seed=SEED)))
     return of
 
 
@@ -214,7 +214,7 @@ def open_set(asked: AnswerSet, settings: Settings, *, memories: bool = True, fir
     told = "".join(f"{one.id}={one.digest};" for one in documents)
     tokens = settings.memory.tokens_per_kilotoken
     writer = f"{settings.models.generator}{first}" if tokens else ""
-    built = f"{SCHEMA_VERSION}{RuleGenerator.id}{settings.hypergraph}{tokens}{writer}{settings.models.encoder}"
+    built = f"{SCHEMA_VERSION}{TEMPLATES}{settings.hypergraph}{tokens}{writer}{settings.models.encoder}"
     root = fedrag_home(settings.home) / "answers" / f"{asked.name}-{_draw(told + built)[:8]}"
     write_documents(root / "documents" / EVERYTHING, documents)
     models = load_models(settings.models, fedrag_home(settings.home))

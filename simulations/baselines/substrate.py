@@ -23,7 +23,7 @@ from fedrag_flwr.records import Document, EvidenceTuple, EvidenceUnit, Passage, 
 from fedrag_flwr.retrieval.dense import DenseRetriever, QuestionVectors
 from fedrag_flwr.retrieval.sparse import Bm25Retriever
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from fedrag_flwr.text.tuples import ParseExtractor
 
 

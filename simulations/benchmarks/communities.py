@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pandas import DataFrame
 
-from fedrag_flwr.knowledge_graph.communities import CutSettings, cut, leiden, modularity
+from fedrag_flwr.knowledge_graph.communities import ITERATIONS, CutSettings, cut, leiden, modularity
 from fedrag_flwr.knowledge_graph.routing import SummaryIndex
 from simulations.bench.frame import Bench
 from simulations.bench.measure import seconds_of
@@ -53,7 +53,7 @@ def cuts(count: int) -> list[dict[str, Any]]:
     vectors = {name: np.zeros(4, np.float32) for edge in whole for name in edge}
     rows = [timed("Leiden", whole, lambda: leiden(whole, free))]
     if find_spec("igraph") is not None:
-        rows.append(timed("igraph Leiden", whole, lambda: _igraph(whole, free.iterations)))
+        rows.append(timed("igraph Leiden", whole, lambda: _igraph(whole, ITERATIONS)))
     return [*rows, timed("with limits 6 to 60", whole, lambda: cut(whole, vectors, CutSettings(seed=SEED)))]
 
 

@@ -25,7 +25,7 @@ from fedrag_flwr.memory.store.pages import PAGE_BYTES, cut
 from fedrag_flwr.models.encoder import SentenceEncoder
 from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import START, Cursor, Delta, MemoryItem, Pending
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from simulations.bench.frame import Bench
 from simulations.bench.kept_rows import Row
 
@@ -70,13 +70,13 @@ class Round:
 def measure(size: int, devices: int) -> list[Row]:
     """Fuse everything, then the change."""
     torch.set_num_threads(1)
-    models = SentenceEncoder(threads=1), SpacyPipeline()
+    models = SentenceEncoder(threads=1), Pipeline()
     models[0].encode(["Loaded?"])
     models[1].questions(["Loaded?"])
     base = peak_rss_mb()
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
-        shared = SharedMemory.open(Path(folder) / "server", *models)
+        shared = SharedMemory(Path(folder) / "server", *models)
         identity = {"device": ASKER, "dimension": str(models[0].dimension)}
         with MemoryStore.open(Path(folder) / "device", identity, foreign_limit=2 * size) as device:
             known = ("", 0)

@@ -30,7 +30,7 @@ from fedrag_flwr.privacy.normalise import clean
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.replacement import PLACEHOLDER
 from fedrag_flwr.settings import fedrag_home
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from simulations.bench.frame import Bench
 from simulations.bench.kept_rows import Row
 from simulations.corpora.sentences import json_lines

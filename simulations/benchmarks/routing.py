@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pandas import DataFrame
 
 from fedrag_flwr.evaluation.metrics import accuracy, f1
-from fedrag_flwr.knowledge_graph.retrieval import LEVELS, Level, RetrievalSettings
+from fedrag_flwr.knowledge_graph.retrieval import LEVELS, Level
 from fedrag_flwr.knowledge_graph.routing import SummaryIndex
 from fedrag_flwr.records import Answer
 from fedrag_flwr.text.segment import document_of
@@ -107,7 +107,7 @@ def retrieval(made: DomainDevices) -> DataFrame:
         texts = {document.id: document.text for document in made.domains.documents[name]}
         with made.device(name) as device:
             for variant, levels in RETRIEVALS.items():
-                retriever = device.graph.retriever().with_settings(RetrievalSettings(levels=levels))
+                retriever = device.graph.retriever().at(levels)
                 for one, vector in zip(asked, vectors, strict=True):
                     start = time.perf_counter()
                     units = retriever.retrieve(vector, UNITS)

@@ -32,7 +32,7 @@ from fedrag_flwr.sources.graph.source import GraphSource
 from fedrag_flwr.sources.source_search import SearchTools
 from fedrag_flwr.sources.sql.source import SqlSource
 from fedrag_flwr.sources.text_search import EQUATION_1, TextSearch, TextSearchSettings
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from server_app.run import spread
 from simulations.bench.frame import QUICK, Bench
 from simulations.bench.kept_rows import KeptRows
@@ -263,7 +263,7 @@ def three_devices(bench: Bench, count: int) -> tuple[Settings, list[GoldQuestion
             shutil.copy(path, root / "texts" / device)
     shutil.copytree(root / "texts" / "text", root / "devices" / "text", dirs_exist_ok=True)
     demo_database(root / "texts" / "sql", root / "devices" / "sql" / "articles.db")
-    demo_graph(root / "texts" / "graph", root / "devices" / "graph" / "worlds.lbug", SpacyPipeline())
+    demo_graph(root / "texts" / "graph", root / "devices" / "graph" / "worlds.lbug", Pipeline())
     home_of = {silo: device for device, silos in DEVICES.items() for silo in silos}
     gold = [replace(one, home=home_of[one.home]) for one in read_gold(QUESTIONS) if one.split == "test"]
     changes: dict[str, Plain] = {

@@ -27,7 +27,7 @@ from fedrag_flwr.retrieval.late import LateInteractionRetriever, TokenTable
 from fedrag_flwr.retrieval.sparse import Bm25Retriever
 from fedrag_flwr.retrieval.structured import KeySpaceRetriever, SecondHopRetriever
 from fedrag_flwr.settings import fedrag_home
-from fedrag_flwr.text.pipeline import RULES_VERSION, SpacyPipeline
+from fedrag_flwr.text.pipeline import RULES_VERSION, Pipeline
 from fedrag_flwr.text.tuples import ParseExtractor
 from simulations.bench.kept_rows import KeptRows
 from simulations.corpora.key_spaces import PairwiseKeys, co_occurrences
@@ -99,8 +99,8 @@ def ranked_questions(
 
 
 @cache
-def _tools() -> tuple[QuestionVectors, SpacyPipeline, ParseExtractor]:
-    return QuestionVectors(load_encoder(threads=1)), SpacyPipeline(), ParseExtractor()
+def _tools() -> tuple[QuestionVectors, Pipeline, ParseExtractor]:
+    return QuestionVectors(load_encoder(threads=1)), Pipeline(), ParseExtractor()
 
 
 def _read(row: dict[str, Any]) -> dict[str, Any]:

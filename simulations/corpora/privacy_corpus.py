@@ -23,7 +23,7 @@ from fedrag_flwr.privacy.vocabulary import EntityPartition, build_partition, loa
 from fedrag_flwr.records import Document, Fact, MemoryItem, silent
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.base import Reading
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from simulations.corpora.multihop import read_multihop
 from simulations.corpora.sentences import DATASETS
 

@@ -7,19 +7,19 @@ import hashlib
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
-from fedrag_flwr.errors import SourceError, StoreCorruptError, StoreMismatchError
+from fedrag_flwr.errors import SourceError, StoreMismatchError
 from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.files import replace_file
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.records import Document, EvidenceTuple, Passage
 from fedrag_flwr.retrieval.base import searchable_text
 from fedrag_flwr.retrieval.dense import QuestionVectors
 from fedrag_flwr.retrieval.late import TokenTable
 from fedrag_flwr.settings import fedrag_home
-from fedrag_flwr.text.pipeline import SpacyPipeline
-from fedrag_flwr.text.tuple_cache import read_unchanged, write_tuples
+from fedrag_flwr.text.pipeline import Pipeline
 from fedrag_flwr.text.tuples import ParseExtractor
 
 _BLOCK = 1_024  # passages whose tuples are kept together
@@ -91,20 +91,20 @@ def by_blocks(passages: Sequence[Passage]) -> list[tuple[str, list[EvidenceTuple
 
 def own_tuples(passages: Sequence[Passage]) -> list[EvidenceTuple]:
     """The tuples that the parse gives for passages, extracted once and kept under the project's home."""
-    pipeline, extractor = SpacyPipeline(), ParseExtractor()
+    pipeline, extractor = Pipeline(), ParseExtractor()
     folder = fedrag_home() / "benchmarks" / "tuples"
     folder.mkdir(parents=True, exist_ok=True)
-    texts = [(passage.id, searchable_text(passage)) for passage in passages]
-    kept = folder / f"{hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:32]}.jsonl"
-    with suppress(StoreCorruptError, StoreMismatchError):  # none yet, or of other rules
-        return read_unchanged(kept, texts, extractor=extractor.id, pipeline=pipeline.id)[0]
+    told = [extractor.id, pipeline.id, [(passage.id, searchable_text(passage)) for passage in passages]]
+    kept = folder / f"{hashlib.sha256(json.dumps(told).encode()).hexdigest()[:32]}.json"
+    with suppress(OSError, ValueError):  # none yet
+        return [EvidenceTuple(*one) for one in json.loads(kept.read_bytes())]
     found = extracted(passages, pipeline, extractor)
-    write_tuples(kept, found, texts, extractor=extractor.id, pipeline=pipeline.id)
+    replace_file(kept, json.dumps([astuple(one) for one in found]).encode())
     print(f"extracted {len(found)} tuples from {len(passages)} passages", flush=True)
     return found
 
 
-def extracted(passages: Sequence[Passage], pipeline: SpacyPipeline, extractor: ParseExtractor) -> list[EvidenceTuple]:
+def extracted(passages: Sequence[Passage], pipeline: Pipeline, extractor: ParseExtractor) -> list[EvidenceTuple]:
     """The tuples that the parse gives for passages; a long passage is parsed as several."""
     parsed = pipeline.parse(Document(one.id, one.title, one.text, "") for one in passages)
     return [

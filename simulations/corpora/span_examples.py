@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fedrag_flwr.memory.generate.rules import RuleGenerator
+from fedrag_flwr.memory.generate.rules import candidates_of
 from fedrag_flwr.records import Document
 from fedrag_flwr.sources.base import make_document
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from simulations.answers.sets import read_set
 from simulations.corpora.domain_data import DomainQuestion, Domains, read_domains
 from simulations.corpora.sentences import json_lines
@@ -224,9 +224,8 @@ def _of_templates(documents: Sequence[Document], draw: random.Random) -> Iterato
 
 def _asked_by_templates(documents: Sequence[Document]) -> Iterator[tuple[str, str, SpanExample]]:
     """Documents' ids and kinds of answers, each with a question beside its passage."""
-    rules = RuleGenerator()
-    for document, parsed in zip(documents, SpacyPipeline().parse(documents), strict=True):
-        for one in rules.candidates(parsed):
+    for document, parsed in zip(documents, Pipeline().parse(documents), strict=True):
+        for one in candidates_of(parsed):
             passage = next((each.passage for each in parsed if one.answer in each.passage.text), None)
             if passage is not None:
                 at = passage.text.find(one.answer)

@@ -7,7 +7,7 @@ folds; an answer at home counts as wrong if home lacks the answer's document.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Annotated
 
 import numpy as np
@@ -16,10 +16,10 @@ from pandas import DataFrame, Index
 from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped, unused-ignore]
 from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped, unused-ignore]
 
+from fedrag_flwr.answering.gate import ALONE, INFORMED, GateModel
+from fedrag_flwr.answering.gate_signals import SIGNALS, Signals
+from fedrag_flwr.answering.graph_answers import GraphAnswers
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.knowledge_graph.answers import GraphAnswers
-from fedrag_flwr.knowledge_graph.gate import ALONE, INFORMED, GateModel
-from fedrag_flwr.knowledge_graph.gate_signals import SIGNALS, Signals
 from fedrag_flwr.records import Vector
 from simulations.bench.frame import Bench
 from simulations.bench.ranking import RiskCoverage, risk_coverage
@@ -132,7 +132,8 @@ def fitted(rows: Sequence[Measured], signals: Sequence[str], least_sent: float, 
     values = np.array([row.signals.values for row in rows])[:, [SIGNALS.index(name) for name in signals]]
     model = LogisticRegression(class_weight="balanced", max_iter=10_000).fit(values, at_home)
     weights = tuple(round(float(weight), 4) for weight in model.coef_[0])
-    gate = GateModel(tuple(signals), weights, round(float(model.intercept_[0]), 4), 0.5, on)
+    bias = round(float(model.intercept_[0]), 4)
+    gate = GateModel(features=tuple(signals), weights=weights, bias=bias, threshold=0.5, fitted_on=on)
     beyond = sorted(gate.confidence(row.signals) for row in rows if not row.at_home)
     place = min(int(np.ceil(least_sent * len(beyond))), len(beyond)) - 1
-    return replace(gate, threshold=float(np.nextafter(beyond[place], 1.0)))
+    return gate.model_copy(update={"threshold": float(np.nextafter(beyond[place], 1.0))})

@@ -24,7 +24,7 @@ from fedrag_flwr.privacy.policy import read_names
 from fedrag_flwr.privacy.vocabulary import build_partition
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.sources.folder import FolderSource
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from simulations.bench.frame import Bench
 from simulations.corpora.privacy_corpus import facts_of, frequent_names, whole_names
 

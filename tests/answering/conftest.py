@@ -8,7 +8,7 @@ import pytest
 
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.models.base import Encoder, Generator
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from tests.strategies.federation import small_models as shared_models
 
 

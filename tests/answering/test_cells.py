@@ -11,7 +11,7 @@ from fedrag_flwr.answering.judge import LEAST_CELL, shipped_judge
 from fedrag_flwr.answering.sentences import RankedText
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.sources.tables import told_row
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 
 HEADS = ("Class", "Teacher", "Wed", "Room", "Fee")
 ROWS = (

@@ -34,8 +34,8 @@ from fedrag_flwr.records import (
     Vector,
 )
 from fedrag_flwr.text.asking import item_anchors
-from fedrag_flwr.text.base import Pipeline
 from fedrag_flwr.text.options import with_options
+from fedrag_flwr.text.pipeline import Pipeline
 from fedrag_flwr.text.segment import passage_of
 from tests.answering.one_word import OneWord
 from tests.baselines.made_up import Counting

@@ -10,7 +10,7 @@ from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.models import load_span_reader
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.records import EvidenceUnit
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 
 UNITS = [
     EvidenceUnit("a#0", "The pool in Tarn Street is heated from May on.", "leisure", 0.5, "Tarn Street pool"),

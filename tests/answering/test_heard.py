@@ -16,7 +16,7 @@ from fedrag_flwr.memory.matcher import Matcher
 from fedrag_flwr.memory.quorum import EACH, Quorum
 from fedrag_flwr.records import Match, MemoryItem, Vector
 from fedrag_flwr.text.asking import item_anchors
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from tests.memory.fusion.whole import merge
 from tests.memory.store.samples import unit_vector
 

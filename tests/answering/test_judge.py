@@ -22,7 +22,8 @@ from fedrag_flwr.answering.logistic import Logistic
 from fedrag_flwr.answering.read import Draft
 from fedrag_flwr.answering.recall import Recalled
 from fedrag_flwr.records import EvidenceUnit, Match, MemoryItem
-from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+from fedrag_flwr.text.base import QuestionAnalysis
+from fedrag_flwr.text.pipeline import Pipeline
 from tests.memory.store.samples import unit_vector
 
 BRIDGE = EvidenceUnit("b", "Odile Varro designed it in 1924.", "bridges", 0.8, "Tarn Bridge")

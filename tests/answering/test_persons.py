@@ -7,7 +7,7 @@ import pytest
 from fedrag_flwr.answering.explain import sentences_of
 from fedrag_flwr.answering.persons import tells_of_persons
 from fedrag_flwr.records import EvidenceUnit
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 
 UNITS = [
     EvidenceUnit(

@@ -12,7 +12,7 @@ from fedrag_flwr.memory.quorum import Quorum
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.text.asking import item_anchors
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 
 # (question, answer, the answer's type, the sentence behind it under its title)
 MEMORIES = (

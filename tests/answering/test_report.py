@@ -15,7 +15,7 @@ from fedrag_flwr.caching.report import Reporter, Writer
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.models.base import Completion, Grammar, Heard, Prompt, Scores
 from fedrag_flwr.records import EvidenceUnit, Question
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 
 ASKED = Question("q1", "When was Tarn Bridge opened?", "home")
 UNITS = (
@@ -55,7 +55,7 @@ class Script:
 
 def reporter(report: str, writer: Writer = "model", answer: str = "1924", abstain_below: float = 0.0) -> Reporter:
     reader = Reader(lambda: Script(answer, report), 24)
-    return Reporter(reader, load_encoder(threads=1), SpacyPipeline(), 60, abstain_below, writer)
+    return Reporter(reader, load_encoder(threads=1), Pipeline(), 60, abstain_below, writer)
 
 
 def told(report: str, writer: Writer = "model") -> tuple[str, int]:

@@ -25,7 +25,7 @@ from fedrag_flwr.records import BuildReport, Document
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.sources.open_source import SourceSet
 from fedrag_flwr.text.base import ParsedPassage
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from tests.strategies.federation import small_models as shared_models
 
 TEXTS = {
@@ -118,14 +118,14 @@ def test_a_parse_is_let_go_as_soon_as_the_rules_have_read_it(tmp_path: Path) -> 
 def test_a_build_and_the_order_it_prepares_parse_each_document_once(
     unbuilt: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parse, read = SpacyPipeline.parse, Counter[str]()
+    parse, read = Pipeline.parse, Counter[str]()
 
-    def counted(pipeline: SpacyPipeline, documents: Iterable[Document]) -> Iterator[list[ParsedPassage]]:
+    def counted(pipeline: Pipeline, documents: Iterable[Document]) -> Iterator[list[ParsedPassage]]:
         given = list(documents)
         read.update(one.id for one in given)
         return parse(pipeline, given)
 
-    monkeypatch.setattr(SpacyPipeline, "parse", counted)
+    monkeypatch.setattr(Pipeline, "parse", counted)
     unbuilt.build()
     assert read == {Path(name).stem: 1 for name in TEXTS}
 

@@ -7,8 +7,9 @@ import pytest
 
 from fedrag_flwr.device.views import view_document, view_hyperedge, view_memories, view_memory
 from fedrag_flwr.errors import NotFoundError
+from fedrag_flwr.hypergraph.rows import cosine
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.memory.store.search import cosine, find_items, items_on, origins
+from fedrag_flwr.memory.store.search import find_items, items_on, origins
 from tests.memory.store.samples import delta, memory, open_store, two_documents
 
 

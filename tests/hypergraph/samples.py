@@ -6,9 +6,11 @@ from importlib import resources
 
 import numpy as np
 
-from fedrag_flwr.hypergraph.base import Units
+from fedrag_flwr.hypergraph.base import Learning, LearningSettings, Units
+from fedrag_flwr.hypergraph.objective import Entries
 from fedrag_flwr.models.encoder import SentenceEncoder
 from fedrag_flwr.records import Granularity
+from simulations.benchmarks.hypergraph import hard_objective
 
 
 def generator(seed: int = 0) -> np.random.Generator:
@@ -30,6 +32,17 @@ def units(vectors: np.ndarray, granularity: Granularity = "sentence") -> Units:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     rows = (vectors / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
     return Units(granularity, tuple(f"{granularity[0]}{i:05d}" for i in range(len(rows))), rows)
+
+
+def objective_of(learnt: Learning, group: Units, settings: LearningSettings) -> float:
+    """Eq. 8 of one granularity, over as many candidate hyperedges as learning begins with."""
+    place = {unit: row for row, unit in enumerate(group.ids)}
+    edges = [edge for edge in learnt.hyperedges if edge.granularity == group.granularity]
+    rows = np.array([place[unit] for edge in edges for unit in edge.members], dtype=np.int64)
+    homes = np.repeat(np.arange(len(edges), dtype=np.int64), [len(edge.members) for edge in edges])
+    weights = np.array([weight for edge in edges for weight in edge.weights])
+    count = -(-len(group.ids) // settings.units_per_edge)
+    return hard_objective(group.vectors, weights, Entries(rows, homes, count), settings)
 
 
 @functools.cache

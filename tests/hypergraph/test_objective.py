@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.hypergraph.base import LearningSettings
-from fedrag_flwr.hypergraph.objective import BALANCE, Entries, SoftObjective, choose_pairs, hard_objective
-from simulations.benchmarks.hypergraph import dense_hard_objective, dense_soft_loss, learn_dense
+from fedrag_flwr.hypergraph.objective import BALANCE, Entries, SoftObjective, choose_pairs
+from simulations.benchmarks.hypergraph import dense_hard_objective, dense_soft_loss, hard_objective, learn_dense
 from tests.hypergraph.samples import cloud, generator
 
 

@@ -4,8 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr.hypergraph.neighbours import nearest, seed_prototypes
-from fedrag_flwr.hypergraph.objective import choose_pairs, near_separation, separation
+from fedrag_flwr.hypergraph.objective import choose_pairs, near_separation
 from fedrag_flwr.hypergraph.rows import row_products, weighted_sums
+from simulations.benchmarks.hypergraph import separation
 from tests.hypergraph.samples import cloud, generator
 
 

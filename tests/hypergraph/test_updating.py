@@ -1,9 +1,7 @@
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.errors import SettingError
 from fedrag_flwr.hypergraph.base import LearningSettings, Units
 from fedrag_flwr.hypergraph.learn import learn
 from fedrag_flwr.hypergraph.update import update
@@ -117,14 +115,3 @@ def test_an_update_leaves_nearly_all_hyperedges_as_they_are() -> None:
     old = learn([pick(group, list(range(1_990)))], LearningSettings(), generator())
     new = update(old.hyperedges, [group], group.ids[1_990:], LearningSettings(), generator())
     assert len({edge.id for edge in new.hyperedges} - {edge.id for edge in old.hyperedges}) <= 10
-
-
-def test_what_does_not_fit_is_refused() -> None:
-    group = cloud(20, dimension=8)
-    old = learn([group], LearningSettings(), generator())
-    with pytest.raises(SettingError) as caught:
-        update(old.hyperedges, [group], ["nobody"], LearningSettings(), generator())
-    assert caught.value.where == "added_ids"
-    with pytest.raises(SettingError) as caught:
-        update(old.hyperedges, [cloud(20, dimension=9)], [], LearningSettings(), generator())
-    assert caught.value.where == "sentence units"

@@ -149,7 +149,7 @@ def test_no_change_changes_nothing() -> None:
     assert recut(edges, vectors_of(edges), before, (), SMALL) == before
 
 
-@pytest.mark.parametrize("change", [{"least": 0}, {"least": 70}, {"resolution": 0.0}, {"iterations": 0}])
+@pytest.mark.parametrize("change", [{"least": 0}, {"least": 70}])
 def test_impossible_limits_are_refused(change: dict[str, int]) -> None:
     with pytest.raises(SettingError) as refused:
         CutSettings(**change)

@@ -1,12 +1,15 @@
 """Dual-level retrieval over a small made-up graph: what each level leads to, and the order of what comes back."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedrag_flwr.knowledge_graph import retrieval
 from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph
-from fedrag_flwr.knowledge_graph.retrieval import GraphIndex, GraphRetriever, Level, RetrievalSettings, VectorTable
+from fedrag_flwr.knowledge_graph.retrieval import GraphIndex, GraphRetriever, Level, VectorTable
 from fedrag_flwr.knowledge_graph.statements import End, Statement
 from fedrag_flwr.records import Passage, Sentence
 
@@ -36,7 +39,14 @@ GRAPH = KnowledgeGraph.of(
 )
 
 
-def retriever(*levels: Level, **settings: int) -> GraphRetriever:
+@pytest.fixture(autouse=True, scope="module")
+def _one_of_each() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(retrieval, "NEAREST", 1)
+        yield
+
+
+def retriever(*levels: Level) -> GraphRetriever:
     entities = {name: AXES[0] if name == "ferry" else AXES[1] for name in GRAPH.entities}
     relations = {name: AXES[0] if name.startswith("mill") else AXES[1] for name in GRAPH.relations}
     passages = [passage(name) for name in NAMES]
@@ -48,8 +58,7 @@ def retriever(*levels: Level, **settings: int) -> GraphRetriever:
         VectorTable.of({p.id: AXES[0] if p.id == "p4#0" else AXES[3] for p in passages}),
         VectorTable.of(sentences),
     )
-    chosen = RetrievalSettings(**{"entities": 1, "relations": 1, "chunks": 1, **settings}, levels=frozenset(levels))
-    return GraphRetriever("home", index, passages, chosen)
+    return GraphRetriever("home", index, passages, frozenset(levels))
 
 
 # (level, the passages that it leads to)
@@ -66,9 +75,10 @@ def test_all_levels_lead_to_all() -> None:
     assert {one.id for one, _ in found} == {"p1#0", "p2#0", "p3#0", "p4#0"}
 
 
-def test_a_neighbour_s_passages_come_after_the_entity_s_own() -> None:
+def test_a_neighbour_s_passages_come_after_the_entity_s_own(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [one.id for one, _ in retriever("entity").passages(QUESTION)] == ["p1#0", "p2#0"]
-    assert [one.id for one, _ in retriever("entity", neighbours=0).passages(QUESTION)] == ["p1#0"]
+    monkeypatch.setattr(retrieval, "NEIGHBOURS", 0)
+    assert [one.id for one, _ in retriever("entity").passages(QUESTION)] == ["p1#0"]
 
 
 @given(st.integers(1, 12))

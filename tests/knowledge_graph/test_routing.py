@@ -49,14 +49,16 @@ def test_two_near_summaries_outweigh_one() -> None:
     assert "b 0.66" in index.route(question, 3, 1).explanation
 
 
-def test_grouping_finds_what_a_full_scan_finds() -> None:
+def test_grouping_finds_what_a_full_scan_finds(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(2)
     centres = rng.normal(size=(50, DIMENSION))
     matrix = (centres[rng.integers(0, 50, 4000)] + 0.3 * rng.normal(size=(4000, DIMENSION))).astype(np.float32)
     matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
     names = [f"s{row}" for row in range(len(matrix))]
     owners = [f"device-{row % 7}" for row in range(len(matrix))]
-    exact, grouped = SummaryIndex(names, owners, matrix), SummaryIndex(names, owners, matrix, exact_up_to=100)
+    exact = SummaryIndex(names, owners, matrix)
+    monkeypatch.setattr("fedrag_flwr.knowledge_graph.routing.EXACT_UP_TO", 100)
+    grouped = SummaryIndex(names, owners, matrix)
     questions = matrix[rng.integers(0, 4000, 200)]
     same = [exact.nearest(one, 1)[0].id == grouped.nearest(one, 1)[0].id for one in questions]
     assert np.mean(same) >= 0.95

@@ -8,13 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.knowledge_graph.summaries import (
+    Copied,
     Detail,
     ExtractiveSummarizer,
     ModelSummarizer,
     Subgraph,
-    copied_share,
     erased,
-    longest_copy,
 )
 from fedrag_flwr.models.base import Generator
 from tests.answering.one_word import OneWord
@@ -56,7 +55,7 @@ def test_erasure_leaves_details_out(detail: str) -> None:
 )
 def test_the_limit_on_copies_holds(relations: list[str], subjects: list[str], sources: list[str], limit: float) -> None:
     subgraph = Subgraph(tuple(subjects), tuple(subjects), frozenset(), tuple(relations), tuple(sources))
-    assert copied_share(ExtractiveSummarizer("full", limit).summarize(subgraph), sources) <= limit
+    assert Copied(sources).share(ExtractiveSummarizer("full", limit).summarize(subgraph)) <= limit
 
 
 @given(WORDS, WORDS)
@@ -68,7 +67,7 @@ def test_the_longest_copy_is_the_longest_common_run(text: str, source: str) -> N
         for j in range(i, len(words) + 1)
         if any(told[k : k + j - i] == words[i:j] for k in range(len(told)))
     ]
-    assert longest_copy(text, [source]) == max(runs, default=0)
+    assert Copied([source]).longest(text) == max(runs, default=0)
 
 
 def test_a_model_s_summary_keeps_the_limit() -> None:
@@ -76,7 +75,7 @@ def test_a_model_s_summary_keeps_the_limit() -> None:
     text = summarizer.summarize(HARBOURS)
     assert text.strip()
     assert summarizer.cost.llm_calls == 1
-    assert copied_share(text, HARBOURS.sources) <= 0.1
+    assert Copied(HARBOURS.sources).share(text) <= 0.1
 
 
 # (what the model writes, the level of detail, what is left of it)
@@ -104,4 +103,4 @@ def test_a_model_s_sentences_copy_little_alone_and_together(written: str, detail
 def test_a_model_that_only_copies_gives_way_to_lists() -> None:
     strict = ModelSummarizer(small_models().generator, ExtractiveSummarizer(most_copied=0.0))
     copied = replace(HARBOURS, sources=("Subjects: " + " ".join(HARBOURS.subjects),))
-    assert copied_share(strict.summarize(copied), copied.sources) == 0.0
+    assert Copied(copied.sources).share(strict.summarize(copied)) == 0.0

@@ -20,8 +20,7 @@ from fedrag_flwr.privacy.policy import open_export_filter
 from fedrag_flwr.privacy.vocabulary import EntityPartition, build_partition
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.settings import PrivacySettings
-from fedrag_flwr.text.base import Pipeline
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 
 PUBLIC = {
     "PERSON": "Ada Lovelace, Alan Turing, Marie Curie, Niels Bohr, Lise Meitner, Emmy Noether, Max Planck, "
@@ -56,8 +55,8 @@ class Saying:
 
 
 @pytest.fixture(scope="session")
-def pipeline() -> SpacyPipeline:
-    return SpacyPipeline()
+def pipeline() -> Pipeline:
+    return Pipeline()
 
 
 @pytest.fixture(scope="session")

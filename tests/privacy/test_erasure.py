@@ -14,7 +14,7 @@ from fedrag_flwr.privacy.masks import TypeMasking
 from fedrag_flwr.privacy.model_summary import REFUSED, WRITTEN, ModelSummary, brings_nothing
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.records import EvidenceUnit
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from tests.privacy.conftest import ExportMaker, Saying
 
 TITLE = "Tarn Bridge"
@@ -26,7 +26,7 @@ ASKED = "Who designed Tarn Bridge?"
 
 
 @pytest.fixture(scope="module")
-def erasure(pipeline: SpacyPipeline, encoder: Encoder) -> QueryFocusedErasure:
+def erasure(pipeline: Pipeline, encoder: Encoder) -> QueryFocusedErasure:
     return QueryFocusedErasure(pipeline, encoder)
 
 
@@ -39,7 +39,7 @@ def test_what_the_question_needs_stays_and_the_rest_goes(
     assert [change.type for change in bundle.changes] == [SENTENCE, SENTENCE, "YEAR"]
 
 
-def test_a_name_of_an_erased_sentence_is_masked(pipeline: SpacyPipeline, erasure: QueryFocusedErasure) -> None:
+def test_a_name_of_an_erased_sentence_is_masked(pipeline: Pipeline, erasure: QueryFocusedErasure) -> None:
     text = "Mrs. Achterberg was admitted on Monday. Asthma of Achterberg is treated with salbutamol."
     [bundle] = erasure.operate([Bundle(("note", text), question="What is asthma treated with?")])
     assert bundle.prose[1].startswith("Asthma of Achterberg")

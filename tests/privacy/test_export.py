@@ -21,7 +21,7 @@ from fedrag_flwr.privacy.ledger import BUDGET, BudgetLedger
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.vocabulary import EntityPartition
 from fedrag_flwr.records import Answer, Citation, EvidenceUnit, MemoryItem, because
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from tests.privacy.conftest import PUBLIC, ExportMaker, ItemMaker, Opaque
 from tests.privacy.network import watched
 
@@ -372,7 +372,7 @@ class _Lengthening(_Failing):
 
 
 def test_evidence_that_is_too_long_is_kept_back_before_any_operator_reads_it(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
+    pipeline: Pipeline, encoder: Encoder, opaque: Opaque
 ) -> None:
     operator, most = _Lengthening(), 20_000
     cases = [("Ward", "a" * most), ("Ward", "b" * (most + 1)), ("c" * 5000, "short"), ("Ward", "d" * (most - 1))]
@@ -385,7 +385,7 @@ def test_evidence_that_is_too_long_is_kept_back_before_any_operator_reads_it(
 
 @pytest.mark.parametrize("operator", [_Failing(), _Losing()])
 def test_a_failing_operator_stops_the_release_and_tells_no_text(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, operator: _Failing
+    pipeline: Pipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, operator: _Failing
 ) -> None:
     export = ExportFilter([operator], encoder, pipeline, opaque, "device-a")
     with pytest.raises(PrivacyError) as caught:
@@ -396,7 +396,7 @@ def test_a_failing_operator_stops_the_release_and_tells_no_text(
 
 
 @pytest.mark.parametrize("wrong", [np.array([1.0, np.nan]), np.ones((2, 2)), np.ones(3, dtype=np.float32)])
-def test_a_sum_is_of_finite_numbers(pipeline: SpacyPipeline, encoder: Encoder, wrong: np.ndarray[Any, Any]) -> None:
+def test_a_sum_is_of_finite_numbers(pipeline: Pipeline, encoder: Encoder, wrong: np.ndarray[Any, Any]) -> None:
     export = ExportFilter([], encoder, pipeline, lambda own: f"x-{own}", "device-a")
     assert export.release_sum(np.ones(3)).tolist() == [1, 1, 1]
     assert export.counts["sums passed"] == 1
@@ -404,7 +404,7 @@ def test_a_sum_is_of_finite_numbers(pipeline: SpacyPipeline, encoder: Encoder, w
         export.release_sum(wrong)
 
 
-def test_an_id_that_hides_nothing_is_refused(pipeline: SpacyPipeline, encoder: Encoder, item: ItemMaker) -> None:
+def test_an_id_that_hides_nothing_is_refused(pipeline: Pipeline, encoder: Encoder, item: ItemMaker) -> None:
     export = ExportFilter([], encoder, pipeline, lambda own: f"x-{own}", "device-a")
     with pytest.raises(PrivacyError, match="own id"):
         export.release_items([item("What is it?", "a nurse")])

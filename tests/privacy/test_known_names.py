@@ -14,7 +14,7 @@ from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.persons import is_written_as_name
 from fedrag_flwr.privacy.register import Register, read_register
 from fedrag_flwr.records import Document, Fact
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from tests.privacy.conftest import ExportMaker, ItemMaker, Opaque
 
 TELLS = ("Who keeps the lamp?", "Bolwick Xqwu")  # the answer is known to be a person
@@ -105,7 +105,7 @@ def test_the_public_list_wins(export_of: ExportMaker, opaque: Opaque, item: Item
     assert shown == {opaque("public"): public.question, opaque("alone"): alone.question}
 
 
-def test_a_part_of_a_public_name_that_documents_tell_stays(pipeline: SpacyPipeline) -> None:
+def test_a_part_of_a_public_name_that_documents_tell_stays(pipeline: Pipeline) -> None:
     names = KnownNames()
     names.know(Register({"tarnovelska": (Fact("Jadwiga Tarnovelska", "PERSON", ""),)}))
     text = Bundle(("How long is the Tarnovelska crater?",))
@@ -133,7 +133,7 @@ DOCUMENT = (
         ("Nobody Mentioned", False),
     ],
 )
-def test_documents_tell_what_is_no_name_of_a_person(pipeline: SpacyPipeline, name: str, *, doubted: bool) -> None:
+def test_documents_tell_what_is_no_name_of_a_person(pipeline: Pipeline, name: str, *, doubted: bool) -> None:
     [parsed] = pipeline.parse([Document("mill", "The mill", DOCUMENT, "")])
     passages = [part.passage for part in parsed]
     assert read_register(passages).doubts(name, frozenset({"PERSON"})) is doubted
@@ -164,7 +164,7 @@ def test_a_description_is_no_name(form: str, kind: str, *, named: bool) -> None:
     ids=["doubtful", "a description"],
 )
 def test_what_may_be_no_name_is_masked_only_where_it_was_seen(
-    pipeline: SpacyPipeline, name: str, types: dict[str, str], text: str
+    pipeline: Pipeline, name: str, types: dict[str, str], text: str
 ) -> None:
     names = KnownNames()
     names.know(Register(types=types))
@@ -175,7 +175,7 @@ def test_what_may_be_no_name_is_masked_only_where_it_was_seen(
     assert second.prose == other.prose
 
 
-def test_what_documents_show_is_known_when_they_are_gone(pipeline: SpacyPipeline, tmp_path: Path) -> None:
+def test_what_documents_show_is_known_when_they_are_gone(pipeline: Pipeline, tmp_path: Path) -> None:
     names = KnownNames(tmp_path / "names.sqlite")
     spans = {"tarnovelska": (Fact("Jadwiga Tarnovelska", "PERSON", ""),), "4417": (Fact("4417-88213", "ID", ""),)}
     names.know(Register(spans))
@@ -211,7 +211,7 @@ def test_names_wait_until_they_are_settled(tmp_path: Path) -> None:
     assert not names.find(Bundle(("Ask Bolwick Xqwu.",)), names.pending())
 
 
-def test_who_turns_out_to_be_a_person_is_masked_and_waits_again(pipeline: SpacyPipeline, tmp_path: Path) -> None:
+def test_who_turns_out_to_be_a_person_is_masked_and_waits_again(pipeline: Pipeline, tmp_path: Path) -> None:
     names = KnownNames(tmp_path / "names.sqlite")
     text = Bundle((CANARIES[0][0],))
     names.learn([("Bolwick Xqwu", "ORG")])

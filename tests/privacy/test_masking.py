@@ -17,7 +17,7 @@ from fedrag_flwr.privacy.normalise import clean, normal_name
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.persons import Found
 from fedrag_flwr.privacy.replacement import PLACEHOLDER, PLACEHOLDER_TYPES, placeholder, rewrite
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 
 CASES = [
     (("Maria Lopez lives in Oslo.",), ("[PERSON] lives in Oslo.",)),
@@ -101,19 +101,19 @@ KEPT = [
 
 
 @pytest.mark.parametrize(("texts", "expected"), CASES)
-def test_spans_become_their_type(pipeline: SpacyPipeline, texts: tuple[str, ...], expected: tuple[str, ...]) -> None:
+def test_spans_become_their_type(pipeline: Pipeline, texts: tuple[str, ...], expected: tuple[str, ...]) -> None:
     [bundle] = TypeMasking(pipeline).operate([Bundle(tuple(map(clean, texts)))])
     assert bundle.prose == expected
 
 
 @pytest.mark.parametrize("text", KEPT)
-def test_other_text_stays(pipeline: SpacyPipeline, text: str) -> None:
+def test_other_text_stays(pipeline: Pipeline, text: str) -> None:
     [bundle] = TypeMasking(pipeline).operate([Bundle((text,))])
     assert bundle.prose == (text,)
     assert bundle.changes == ()
 
 
-def test_public_names_stay_and_private_namesakes_go(pipeline: SpacyPipeline) -> None:
+def test_public_names_stay_and_private_namesakes_go(pipeline: Pipeline) -> None:
     masking = TypeMasking(pipeline, public_names=["Neil Armstrong", "# a comment", ""])
     public = "Neil Armstrong walked first. Armstrong spoke."
     both = "Neil Armstrong walked first. Maria Armstrong watched. Armstrong waved."
@@ -126,7 +126,7 @@ def test_public_names_stay_and_private_namesakes_go(pipeline: SpacyPipeline) -> 
     assert alone.prose == ("[PERSON] called about the scan.",)
 
 
-def test_a_name_that_is_one_behind_a_title_alone_is_not_looked_for_elsewhere(pipeline: SpacyPipeline) -> None:
+def test_a_name_that_is_one_behind_a_title_alone_is_not_looked_for_elsewhere(pipeline: Pipeline) -> None:
     names = KnownNames()
     told = [Bundle((text,)) for text in ("Mrs. May was admitted.", "It opens in May, so may others.")]
     shown = [bundle.prose[0] for bundle in TypeMasking(pipeline, names=names).operate(told)]
@@ -134,14 +134,14 @@ def test_a_name_that_is_one_behind_a_title_alone_is_not_looked_for_elsewhere(pip
     assert len(names) == 0
 
 
-def test_a_public_name_stays_behind_a_title(pipeline: SpacyPipeline) -> None:
+def test_a_public_name_stays_behind_a_title(pipeline: Pipeline) -> None:
     masking = TypeMasking(pipeline, public_names=["Theresa May"])
     public, private = "Theresa May spoke. Mrs. May left.", "Mrs. May left."
     shown = [bundle.prose[0] for bundle in masking.operate([Bundle((public,)), Bundle((private,))])]
     assert shown == [public, "[PERSON] left."]
 
 
-def test_anchors_follow_the_prose(pipeline: SpacyPipeline) -> None:
+def test_anchors_follow_the_prose(pipeline: Pipeline) -> None:
     bundle = Bundle(
         ("Where does Maria Barnes live, mail m.barnes@x.org?", "Oslo"),
         ("maria barne", "barne", "oslo", "m barne x org", "live", "m barnes x org"),
@@ -150,13 +150,13 @@ def test_anchors_follow_the_prose(pipeline: SpacyPipeline) -> None:
     assert masked.anchors == ("oslo", "live")
 
 
-def test_changes_say_type_and_rule_but_no_text(pipeline: SpacyPipeline) -> None:
+def test_changes_say_type_and_rule_but_no_text(pipeline: Pipeline) -> None:
     [bundle] = TypeMasking(pipeline).operate([Bundle(("Call Maria Lopez on +44 20 7946 0958.",))])
     assert {(change.type, change.masked) for change in bundle.changes} == {("PERSON", True), ("PHONE", True)}
     assert not any(word in repr(bundle.changes) for word in ("Maria", "Lopez", "7946"))
 
 
-def test_an_entity_type_can_be_asked_for(pipeline: SpacyPipeline) -> None:
+def test_an_entity_type_can_be_asked_for(pipeline: Pipeline) -> None:
     [bundle] = TypeMasking(pipeline, ("GPE",)).operate([Bundle(("Maria Lopez lives in France.",))])
     assert bundle.prose == ("Maria Lopez lives in [GPE].",)
 
@@ -167,7 +167,7 @@ def test_a_function_word_is_no_name_because_another_text_has_it_as_one() -> None
     assert bundle.prose == ("Did the [GPE] send the letter?", "they told us so")
 
 
-def test_a_long_run_of_capitals_takes_no_quadratic_time(pipeline: SpacyPipeline) -> None:
+def test_a_long_run_of_capitals_takes_no_quadratic_time(pipeline: Pipeline) -> None:
     start = time.process_time()
     [bundle] = TypeMasking(pipeline).operate([Bundle((f"The sample reads {'ACGT' * 4500} in full.",))])
     assert bundle.changes == ()
@@ -181,7 +181,7 @@ def test_every_type_that_is_masked_has_its_placeholder_known() -> None:
     assert not any(PLACEHOLDER.search(f"[{name}]") for name in ("KOWALSKA", "MARIA_LOPEZ", "PERSONS", "person"))
 
 
-def test_unknown_types_are_refused(pipeline: SpacyPipeline) -> None:
+def test_unknown_types_are_refused(pipeline: Pipeline) -> None:
     with pytest.raises(SettingError, match="mask-types"):
         TypeMasking(pipeline, ("PERSON", "SHOE_SIZE")).validate()
 
@@ -207,7 +207,7 @@ PIECES = st.sampled_from([text for texts, _ in CASES for text in texts])
 @given(st.one_of(st.text(max_size=60), st.lists(PIECES, max_size=4).map(" ".join)))
 @settings(max_examples=300, deadline=None)
 def test_identifier_masking_twice_changes_no_more_and_cleaning_is_stable(text: str) -> None:
-    masking = TypeMasking(SpacyPipeline(), IDENTIFIER_TYPES)
+    masking = TypeMasking(Pipeline(), IDENTIFIER_TYPES)
     once = masking.operate([Bundle((clean(text),))])[0].prose[0]
     assert clean(once) == once
     assert masking.operate([Bundle((once,))])[0].prose[0] == once
@@ -242,6 +242,6 @@ def test_nothing_of_a_text_is_passed_over_whose_characters_are_several_tokens() 
         ("The probe flew 149597870 km.", "The probe flew 149597870 km."),
     ],
 )
-def test_numbers_are_found_however_they_are_grouped(pipeline: SpacyPipeline, text: str, masked: str) -> None:
+def test_numbers_are_found_however_they_are_grouped(pipeline: Pipeline, text: str, masked: str) -> None:
     [bundle] = TypeMasking(pipeline).operate([Bundle((text,))])
     assert bundle.prose == (masked,)

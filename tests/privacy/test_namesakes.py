@@ -19,7 +19,7 @@ from fedrag_flwr.privacy.register import Register
 from fedrag_flwr.privacy.replacement import rewrite
 from fedrag_flwr.privacy.vocabulary import build_partition
 from fedrag_flwr.records import Fact
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 
 LOPEZ, KOWALSKA = (Fact(f"Maria {name}", PERSON, "") for name in ("Lopez", "Kowalska"))
 PUBLIC = (LOPEZ.text, KOWALSKA.text, "Otmar Winter", "Lena Varro", "Jonas Keel", "Henrik Vossabelle")
@@ -34,7 +34,7 @@ def ledger(tmp_path: Path) -> Iterator[BudgetLedger]:
 
 
 @pytest.fixture
-def ldp(pipeline: SpacyPipeline, encoder: Encoder, ledger: BudgetLedger, tmp_path: Path) -> LocalDifferentialPrivacy:
+def ldp(pipeline: Pipeline, encoder: Encoder, ledger: BudgetLedger, tmp_path: Path) -> LocalDifferentialPrivacy:
     partition = build_partition([(PERSON, name) for name in PUBLIC], encoder, c=5, seed=7)
     memo = SurrogateMemo(tmp_path / "memo.sqlite")
     return LocalDifferentialPrivacy(pipeline, RandomisedResponse(partition, LIMIT, memo, ledger=ledger), (PERSON,))

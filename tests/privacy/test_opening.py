@@ -19,7 +19,7 @@ from fedrag_flwr.privacy.randomised_response import entity_digest
 from fedrag_flwr.privacy.vocabulary import EntityPartition, build_partition
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.settings import PrivacySettings, Settings
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from tests.privacy.conftest import ItemMaker, Opaque
 
 EPSILON = 0.01  # in a group of five the true name stays in 20.2 % of draws: of twelve names hardly all
@@ -48,7 +48,7 @@ def items(item: ItemMaker) -> list[MemoryItem]:
 class Opener:
     """Opens export filters of one device."""
 
-    def __init__(self, encoder: Encoder, pipeline: SpacyPipeline, opaque: Opaque) -> None:
+    def __init__(self, encoder: Encoder, pipeline: Pipeline, opaque: Opaque) -> None:
         self.encoder, self.pipeline, self.opaque = encoder, pipeline, opaque
 
     def export(self, folder: Path, **changes: object) -> ExportFilter:
@@ -58,7 +58,7 @@ class Opener:
 
 
 @pytest.fixture(scope="session")
-def opener(encoder: Encoder, pipeline: SpacyPipeline, opaque: Opaque) -> Opener:
+def opener(encoder: Encoder, pipeline: Pipeline, opaque: Opaque) -> Opener:
     return Opener(encoder, pipeline, opaque)
 
 

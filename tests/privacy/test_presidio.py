@@ -14,7 +14,7 @@ from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.masks import TypeMasking
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.records import Fact
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from tests.privacy.network import watched
 
 MASKED = [
@@ -55,12 +55,12 @@ ADDRESSES = [
 ]
 
 
-def presidio(pipeline: SpacyPipeline, public_names: Sequence[str] = (), names: KnownNames | None = None) -> TypeMasking:
+def presidio(pipeline: Pipeline, public_names: Sequence[str] = (), names: KnownNames | None = None) -> TypeMasking:
     return TypeMasking(pipeline, PERSONAL_TYPES, public_names, names, PersonalDataAnalyser(pipeline))
 
 
 @pytest.fixture(scope="module")
-def masking(pipeline: SpacyPipeline) -> TypeMasking:
+def masking(pipeline: Pipeline) -> TypeMasking:
     return presidio(pipeline)
 
 
@@ -100,25 +100,25 @@ def test_what_is_found_once_is_masked_in_the_whole_bundle_and_in_its_anchors(mas
     assert bundle.anchors == ("chart",)
 
 
-def test_names_that_it_finds_are_masked_by_type_masking_later(pipeline: SpacyPipeline) -> None:
+def test_names_that_it_finds_are_masked_by_type_masking_later(pipeline: Pipeline) -> None:
     names = KnownNames()
     presidio(pipeline, names=names).operate([Bundle(("Patient: Orsolya Fekete was seen.",))])
     [later] = TypeMasking(pipeline, names=names).operate([Bundle(("Then Fekete went home.",))])
     assert later.prose == ("Then [PERSON] went home.",)
 
 
-def test_public_names_stay(pipeline: SpacyPipeline) -> None:
+def test_public_names_stay(pipeline: Pipeline) -> None:
     masking = presidio(pipeline, public_names=["Neil Armstrong"])
     [bundle] = masking.operate([Bundle(("Neil Armstrong met Maria Lopez.",))])
     assert bundle.prose == ("Neil Armstrong met [PERSON].",)
 
 
-def test_unknown_types_are_refused(pipeline: SpacyPipeline) -> None:
+def test_unknown_types_are_refused(pipeline: Pipeline) -> None:
     with pytest.raises(SettingError, match="SHOE_SIZE"):
         TypeMasking(pipeline, ("SHOE_SIZE",), analyser=PersonalDataAnalyser(pipeline)).validate()
 
 
-def test_no_socket_is_opened(pipeline: SpacyPipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_socket_is_opened(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
     import tldextract
 
     asking = tldextract.TLDExtract(cache_dir=None)  # one that has loaded no list of domains yet
@@ -132,7 +132,7 @@ def test_no_socket_is_opened(pipeline: SpacyPipeline, monkeypatch: pytest.Monkey
     assert (used, len(events) > used) == (0, True)
 
 
-def test_who_was_found_in_one_text_is_masked_in_all(pipeline: SpacyPipeline) -> None:
+def test_who_was_found_in_one_text_is_masked_in_all(pipeline: Pipeline) -> None:
     masking = presidio(pipeline)
     texts = ("The kwiatkowska scan was read.", "Kwiatkowska left.", "Dr. Jadwiga Kwiatkowska examined the ward.")
     shown = [bundle.prose[0] for bundle in masking.operate([Bundle((text,)) for text in texts])]
@@ -142,7 +142,7 @@ def test_who_was_found_in_one_text_is_masked_in_all(pipeline: SpacyPipeline) -> 
     assert later.prose == ("Then [PERSON] returned.",)
 
 
-def test_whom_the_device_knows_is_masked(pipeline: SpacyPipeline) -> None:
+def test_whom_the_device_knows_is_masked(pipeline: Pipeline) -> None:
     known = (Fact("Zorvik", "PERSON", ""),)
     [bundle] = presidio(pipeline).operate([Bundle(("zorvik and Zorvik agreed on it.",), known=known)])
     assert "Zorvik" not in bundle.prose[0]
@@ -151,7 +151,7 @@ def test_whom_the_device_knows_is_masked(pipeline: SpacyPipeline) -> None:
 
 
 @pytest.fixture(scope="module")
-def all_types(pipeline: SpacyPipeline) -> PersonalDataAnalyser:
+def all_types(pipeline: Pipeline) -> PersonalDataAnalyser:
     return PersonalDataAnalyser(pipeline, (*PERSONAL_TYPES, *FURTHER_TYPES))
 
 

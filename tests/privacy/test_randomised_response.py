@@ -23,7 +23,7 @@ from fedrag_flwr.privacy.persons import Found, find_entities
 from fedrag_flwr.privacy.randomised_response import RandomisedResponse, Surrogate, probabilities, respond
 from fedrag_flwr.privacy.replacement import rewrite
 from fedrag_flwr.privacy.vocabulary import EntityPartition, Group, load_partition
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from fedrag_flwr.text.words import normalise_anchor
 from simulations.benchmarks.privacy import empirical_epsilon, largest_log_ratio
 
@@ -291,6 +291,6 @@ def test_the_words_of_a_name_follow_its_surrogate(name: str, text: str, expected
         ("[PERSON] works for [ORG] in [GPE].", set()),  # what is masked already is no name
     ],
 )
-def test_names_in_capitals_are_found_placeholders_not(text: str, names: set[str], pipeline: SpacyPipeline) -> None:
+def test_names_in_capitals_are_found_placeholders_not(text: str, names: set[str], pipeline: Pipeline) -> None:
     [found] = find_entities([Bundle((text,))], pipeline, frozenset(SENSITIVE_TYPES))
     assert {form.text for form in found} == names

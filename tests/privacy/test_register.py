@@ -6,7 +6,7 @@ from fedrag_flwr.privacy.masks import TypeMasking
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.register import Register, read_register
 from fedrag_flwr.records import Document, Passage
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 
 TEXT = (
     "Dr. Jadwiga Tarnovelska opened the mill in 1950. The patient Otmar Winter has MRN 4417-88213. "
@@ -37,18 +37,18 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def passages(pipeline: SpacyPipeline) -> list[Passage]:
+def passages(pipeline: Pipeline) -> list[Passage]:
     [parsed] = pipeline.parse([Document("mill", "The mill", TEXT, "")])
     return [part.passage for part in parsed]
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES)
-def test_what_is_known_is_masked(pipeline: SpacyPipeline, passages: list[Passage], text: str, expected: str) -> None:
+def test_what_is_known_is_masked(pipeline: Pipeline, passages: list[Passage], text: str, expected: str) -> None:
     [told] = TypeMasking(pipeline).operate([read_register(passages).tell(Bundle((text,)))])
     assert told.prose == (expected,)
 
 
-def test_what_programs_hold_is_no_address(pipeline: SpacyPipeline) -> None:
+def test_what_programs_hold_is_no_address(pipeline: Pipeline) -> None:
     text = "In Haskell 98 the line x :: Int gives a type. The loopback address ::1 is used for 2 tests."
     [parsed] = pipeline.parse([Document("code", "Types", text, "")])
     bundle = Bundle(("The ward has 1 bed, opened on 1 May.", "1"))
@@ -56,7 +56,7 @@ def test_what_programs_hold_is_no_address(pipeline: SpacyPipeline) -> None:
     assert told.prose == bundle.prose
 
 
-def test_a_public_name_stays(pipeline: SpacyPipeline, passages: list[Passage]) -> None:
+def test_a_public_name_stays(pipeline: Pipeline, passages: list[Passage]) -> None:
     masking = TypeMasking(pipeline, public_names=["Jadwiga Tarnovelska"])
     [told] = masking.operate([read_register(passages).tell(Bundle(("Jadwiga Tarnovelska left early.",)))])
     assert told.prose == ("Jadwiga Tarnovelska left early.",)

@@ -5,7 +5,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
@@ -13,11 +12,12 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import NotFoundError, StoreFullError
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change
+from fedrag_flwr.memory.store.tuple_store import TupleStore
 from fedrag_flwr.records import ControllerRequest, Delta, MemoryItem
 from fedrag_flwr.retrieval.device_controller import TrainingQuestion, features_id
 from fedrag_flwr.retrieval.evidence_sources import FEATURES, DeviceSources
 from fedrag_flwr.text.tuples import ParseExtractor
-from tests.retrieval.test_device_sources import Interrupted, opened
+from tests.retrieval.test_device_sources import Interrupted, kept_tuples, opened
 from tests.strategies.federation import DOCUMENTS
 
 ASKED = "Where does the Ossel rise?"
@@ -57,37 +57,52 @@ def take_others_memory(device: EdgeDevice) -> None:
 
 
 def telling(root: Path) -> list[str]:
-    """The files of tuples that name Mount Cairl's document."""
-    return [path.name for path in (root / "store").glob("tuples.jsonl*") if b"mount-cairl" in path.read_bytes()]
+    """The documents whose kept tuples name Mount Cairl's document."""
+    return [name for name, tuples in kept_tuples(root).items() if "mount-cairl" in tuples]
 
 
-def test_tuples_are_not_written_again_where_no_document_has_changed(root: Path) -> None:
-    kept = root / "store" / "tuples.jsonl"
+def test_tuples_are_not_written_again_where_no_document_has_changed(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with opened(root) as device:
         device.rankings.present()
-        written_at = kept.stat().st_mtime_ns
+        monkeypatch.setattr(TupleStore, "put", lambda *_: pytest.fail("it is there"))
         take_others_memory(device)
         device.rankings.present()
-        assert kept.stat().st_mtime_ns == written_at
     with opened(root) as later:
         later.rankings.present()
-        assert kept.stat().st_mtime_ns == written_at
 
 
-@pytest.mark.parametrize(("order", "file"), [("controller", "tuples.jsonl"), ("late-interaction", "tokens.npz")])
 def test_a_full_disk_is_in_no_questions_way(
-    root: Path, caplog: pytest.LogCaptureFixture, order: Literal["controller", "late-interaction"], file: str
+    root: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise StoreFullError("the disk is full", where="store")
+
+    with opened(root) as device:
+        with monkeypatch.context() as patch:
+            patch.setattr(TupleStore, "put", full)
+            found = [one.passage_id for one in device.orders.by("controller").rank(ASKED, 2)]
+        assert set(found) == {"ossel#0", "mount-cairl#0"}
+        assert kept_tuples(root) == {}
+        assert "evidence tuples are not kept: " in caplog.text
+        take_others_memory(device)
+        assert [one.passage_id for one in device.orders.by("controller").rank(ASKED, 2)] == found
+        assert kept_tuples(root).keys() == {"ossel", "mount-cairl"}  # there is room again
+
+
+def test_tokens_that_the_disk_does_not_take_are_in_no_questions_way(
+    root: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with opened(root) as device:
         with full_disk():
-            found = [one.passage_id for one in device.orders.by(order).rank(ASKED, 2)]
+            found = [one.passage_id for one in device.orders.by("late-interaction").rank(ASKED, 2)]
         assert set(found) == {"ossel#0", "mount-cairl#0"}
-        assert not (root / "store" / file).exists()
-        told = [one.getMessage() for one in caplog.records if one.name == "fedrag_flwr.files"]
-        assert f"{file} is not kept: {os.strerror(errno.ENOSPC)}" in told
+        assert not (root / "store" / "tokens.npz").exists()
+        assert f"tokens.npz is not kept: {os.strerror(errno.ENOSPC)}" in caplog.text
         take_others_memory(device)
-        assert [one.passage_id for one in device.orders.by(order).rank(ASKED, 2)] == found
-        assert (root / "store" / file).exists()  # there is room again
+        assert [one.passage_id for one in device.orders.by("late-interaction").rank(ASKED, 2)] == found
+        assert (root / "store" / "tokens.npz").exists()  # there is room again
 
 
 def test_examples_are_made_though_the_disk_is_full(root: Path) -> None:
@@ -108,13 +123,11 @@ def test_weights_that_the_disk_does_not_take_are_an_error_of_ours(root: Path) ->
     assert not (root / "store" / "controller.json").exists()
 
 
-def test_tuples_of_what_is_removed_go_from_a_full_disk_too(root: Path) -> None:
+def test_tuples_of_what_is_removed_go_with_it(root: Path) -> None:
     with opened(root) as device:
         device.rankings.present()
         assert telling(root)
         device.store.apply(Change(removed=("mount-cairl",)))
-        with full_disk():
-            device.controller.forget()
         assert not telling(root)
 
 
@@ -127,7 +140,7 @@ def test_what_is_removed_while_others_are_read_does_not_come_back(root: Path, re
             other.build(memories=False)
 
         database = Interrupted(root / "store", -1, remove)  # not yet
-        store = MemoryStore(database, device.store.identity, b"", 0, 1)
+        store = MemoryStore(database, device.store.identity, b"", 0)
         tools = device.models
         sources = DeviceSources(store, root / "store", tools.encoder, tools.pipeline, ParseExtractor)
         sources.present()

@@ -4,7 +4,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +14,12 @@ import pytest
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, StoreCorruptError, StoreMismatchError
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.memory.store.database import Database
+from fedrag_flwr.memory.store.database import FILE, Database
 from fedrag_flwr.records import Answer, EvidenceTuple, Question
 from fedrag_flwr.retrieval.controller import Controller, ControllerFeatures, Scaling
+from fedrag_flwr.retrieval.dense import QuestionVectors
 from fedrag_flwr.retrieval.device_controller import SHIPPED_WEIGHTS
-from fedrag_flwr.retrieval.evidence_sources import FEATURES, DeviceSources
+from fedrag_flwr.retrieval.evidence_sources import FEATURES, DeviceSources, PathKeys, Sources, by_passage
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.text.base import ParsedPassage
 from fedrag_flwr.text.tuples import ParseExtractor
@@ -48,6 +49,22 @@ def opened(root: Path, **changes: Plain) -> EdgeDevice:
     return EdgeDevice("all", root / "documents", root / "store", Settings.from_config(config), small_models())
 
 
+def kept_tuples(root: Path) -> dict[str, str]:
+    """The tuples that a device's store holds, as text, by document."""
+    with closing(sqlite3.connect(root / "store" / FILE)) as connection:
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'evidence_tuples'").fetchone():
+            return {}
+        joined = "FROM evidence_tuples t JOIN documents d ON d.number = t.document"
+        return dict(connection.execute(f"SELECT d.id, t.tuples {joined} ORDER BY d.id").fetchall())
+
+
+def found_anew(device: EdgeDevice) -> dict[str, list[EvidenceTuple]]:
+    """The tuples of each passage, of documents that are read again."""
+    read = device.models.pipeline.parse(map(device.store.document, device.store.digests()))
+    found = by_passage(one for parsed in read for one in ParseExtractor().extract(parsed))
+    return {passage.id: found.get(passage.id, []) for passage in device.store.passages()}
+
+
 def reasoned(device: EdgeDevice) -> Answer:
     return device.engine_over("none").finish(ASKED, ())
 
@@ -72,7 +89,7 @@ def test_a_build_makes_what_the_order_needs(root: Path, tmp_path: Path) -> None:
         shutil.copytree(root / "documents", tmp_path / order / "documents")
         with opened(tmp_path / order, retrieval__order=order) as device:
             device.build()
-        assert (tmp_path / order / "store" / "tuples.jsonl").exists() == made
+        assert bool(kept_tuples(tmp_path / order)) == made
 
 
 def test_evidence_is_of_the_nearest_sentences_otherwise(root: Path) -> None:
@@ -178,20 +195,19 @@ def test_only_changed_documents_are_read_again(tmp_path: Path, monkeypatch: pyte
         device.build(memories=False)
         changed = sources.present()
         assert read == ["ossel"]
-        (tmp_path / "fresh").mkdir()
-        fresh = DeviceSources(
-            device.store, tmp_path / "fresh", device.models.encoder, device.models.pipeline, ParseExtractor
-        ).present()
-        assert changed.explainer.tuples == fresh.explainer.tuples
+        tuples, units = found_anew(device), device.store.units("paragraph")
+        passages, questions = device.store.passages(units.ids), QuestionVectors(device.models.encoder)
+        fresh = Sources.over(passages, units.vectors, PathKeys.of(units.ids, tuples), questions)
+        assert changed.explainer.tuples == tuples
         for question in ("Who mapped the Ossel?", ASKED.text, "What does the Salt Archive keep?"):
             ranks = [[one.passage_id for one in made.retrievers[2].rank(question, 20)] for made in (changed, fresh)]
             assert ranks[0] == ranks[1]
             assert "salt-archive#0" not in ranks[0]
-        assert (tmp_path / "store" / "tuples.jsonl").read_bytes() == (tmp_path / "fresh" / "tuples.jsonl").read_bytes()
+        assert kept_tuples(tmp_path).keys() == device.store.digests().keys()
         read.clear()
         (folder / "ossel.md").write_text("# Ossel\n\nThe Ossel is a river that floods in spring.\n", encoding="utf-8")
         device.build(memories=False)
-        assert "Ada Morrow mapped" not in (tmp_path / "store" / "tuples.jsonl").read_text(encoding="utf-8")
+        assert "Ada Morrow" not in kept_tuples(tmp_path).get("ossel", "")
         another = DeviceSources(  # as a process that starts later
             device.store, tmp_path / "store", device.models.encoder, device.models.pipeline, Watched
         )
@@ -209,7 +225,7 @@ class Interrupted(Database):
     """A store's file to which another process commits after so many reads."""
 
     def __init__(self, directory: Path, reads: int, commit: Callable[[], object]) -> None:
-        super().__init__(directory, 30.0)
+        super().__init__(directory)
         self.left = reads
         self.commit = commit
 
@@ -235,16 +251,14 @@ def test_a_document_that_comes_while_others_are_read_is_read_next_time(
         device.build(memories=False)
         (folder / "tarn-bridge.md").write_text(DOCUMENTS["bridges"]["tarn-bridge.md"], encoding="utf-8")
         database = Interrupted(tmp_path / "store", reads, lambda: other.build(memories=False))
-        store = MemoryStore(database, device.store.identity, b"", 0, 1)
+        store = MemoryStore(database, device.store.identity, b"", 0)
         parts = device.models.encoder, device.models.pipeline, ParseExtractor
-        sources = DeviceSources(store, tmp_path / "kept", *parts)
-        (tmp_path / "kept").mkdir()
+        sources = DeviceSources(store, tmp_path / "store", *parts)
         sources.present()
         assert database.left <= 0
         present = sources.present()
-        later = DeviceSources(other.store, tmp_path / "kept", *parts).present()  # as a process that starts then
-        (tmp_path / "fresh").mkdir()
-        fresh = DeviceSources(other.store, tmp_path / "fresh", *parts).present()
+        later = DeviceSources(other.store, tmp_path / "store", *parts).present()  # as a process that starts then
+        fresh = found_anew(other)
         store.close()
-    assert "tarn-bridge#0" in fresh.explainer.tuples
-    assert present.explainer.tuples == later.explainer.tuples == fresh.explainer.tuples
+    assert "tarn-bridge#0" in fresh
+    assert present.explainer.tuples == later.explainer.tuples == fresh

@@ -53,7 +53,7 @@ def records(sent: Iterable[bytes], kind: type[Any]) -> list[Any]:
 def shared_memory_of(files: Federation) -> SharedMemory:
     settings, tools = files.settings, small_models()
     root = fedrag_home(settings.home) / "shared-memory" / settings.data_key
-    return SharedMemory.open(root, tools.encoder, tools.pipeline)
+    return SharedMemory(root, tools.encoder, tools.pipeline)
 
 
 # --- the first run ----------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pandas import DataFrame, concat
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.gold import GoldQuestion
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from simulations.answers.made_up import made_up
 from simulations.answers.sets import EVERYTHING, SETS, is_right, judged, read_set
 from simulations.benchmarks.answers import (
@@ -60,7 +60,7 @@ def test_made_up_questions_have_no_answer_and_say_what_changed() -> None:
         GoldQuestion("a", "Who founded the Elm Library in Linwick?", "Ada Morrow", documents=("elm",)),
         GoldQuestion("b", "When was the Harbour Bridge at Sandmouth opened?", "1931", documents=("bridge",)),
     ]
-    found = made_up(gold, SpacyPipeline(), 6, seed=1)
+    found = made_up(gold, Pipeline(), 6, seed=1)
     assert {one.kind for one in found} == {"other name", "other relation", "a count"}
     assert not any(one.answer or one.documents for one in found)
     assert len({one.question_id for one in found}) == len(found)

@@ -8,7 +8,7 @@ import pytest
 
 from fedrag_flwr.models import LateInteractionReranker, load_encoder
 from fedrag_flwr.sources.source_search import SearchTools
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from tests.sources import servers
 from tests.sources.wards import Ward, ladybug_ward, neo4j_ward, server_ward, sqlite_ward
 
@@ -19,7 +19,7 @@ WARDS = ("sqlite", "mariadb", "postgresql", "ladybug", "neo4j")
 def tools() -> SearchTools:
     """The models that sources search with."""
     encoder = load_encoder(threads=1)
-    return SearchTools(encoder, SpacyPipeline(), LateInteractionReranker(encoder))
+    return SearchTools(encoder, Pipeline(), LateInteractionReranker(encoder))
 
 
 @pytest.fixture(scope="session")

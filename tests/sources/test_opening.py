@@ -25,7 +25,7 @@ from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.sources.graph.ladybug_store import LadybugStore
 from fedrag_flwr.sources.open_source import SourceSet
 from fedrag_flwr.sources.sql.mapping import sql_toml
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from simulations.fixtures.demo_databases import demo_database, demo_graph
 from tests.sources.files import lock
 from tests.sources.wards import CONDITIONS, MAKE, PATIENTS, run_sql, sql_mapping

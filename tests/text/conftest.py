@@ -2,9 +2,9 @@
 
 import pytest
 
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 
 
 @pytest.fixture(scope="session")
-def pipeline() -> SpacyPipeline:
-    return SpacyPipeline()
+def pipeline() -> Pipeline:
+    return Pipeline()

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.records import Fact
 from fedrag_flwr.text.asking import MOST_ANCHORS, item_anchors, question_anchors, type_anchor
-from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+from fedrag_flwr.text.base import QuestionAnalysis
+from fedrag_flwr.text.pipeline import Pipeline
 from fedrag_flwr.text.words import anchors_of, normalise_anchor, normalise_line, normalise_text, number_of, told_words
 
 EQUAL = [

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.records import Document
 from fedrag_flwr.text.facts import typed_spans
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
+from fedrag_flwr.text.quantities import is_telling_date, numeric_spans
 from fedrag_flwr.text.words import normalise_anchor, normalise_line
 
 FOUND = [
@@ -49,7 +50,7 @@ TYPES = {
 
 
 @pytest.mark.parametrize(("text", "expected"), FOUND)
-def test_facts_of_a_sentence(pipeline: SpacyPipeline, text: str, expected: set[tuple[str, str]]) -> None:
+def test_facts_of_a_sentence(pipeline: Pipeline, text: str, expected: set[tuple[str, str]]) -> None:
     found = {(fact.text, fact.type) for fact in pipeline.facts([text])[0]}
     assert expected <= found
 
@@ -63,11 +64,22 @@ def test_facts_of_a_sentence(pipeline: SpacyPipeline, text: str, expected: set[t
         ("The budget is decided annually.", {"annually", "The budget"}),
     ],
 )
-def test_function_words_are_no_facts(pipeline: SpacyPipeline, text: str, absent: set[str]) -> None:
+def test_function_words_are_no_facts(pipeline: Pipeline, text: str, absent: set[str]) -> None:
     assert absent.isdisjoint(fact.text for fact in pipeline.facts([text])[0])
 
 
-def test_the_title_and_its_short_form_are_one_thing(pipeline: SpacyPipeline) -> None:
+@pytest.mark.parametrize("name", ["Augustus", "Juneau", "Novak", "Octavia", "Decker", "Augustine"])
+def test_a_name_that_begins_like_a_month_is_no_date(name: str) -> None:
+    assert list(numeric_spans(f"It was {name} who came.")) == []
+    assert not is_telling_date(name)
+
+
+@pytest.mark.parametrize("text", ["Nov. 1977", "5 Sept 1977", "August", "Sept.", "In Oct. 1592", "Aug 3"])
+def test_months_are_dates_with_and_without_their_stop(text: str) -> None:
+    assert "DATE" in [kind for _, _, kind in numeric_spans(f"{text}, they came.")]
+
+
+def test_the_title_and_its_short_form_are_one_thing(pipeline: Pipeline) -> None:
     text = "Mike Cahill (born July 5, 1979) is an American director. Cahill won a prize at Sundance."
     (passage,) = next(iter(pipeline.parse([Document("d", "Mike Cahill (director)", text, "")])))
     anchors = [{fact.anchor for fact in sentence.facts} for sentence in passage.passage.sentences]
@@ -85,7 +97,7 @@ def test_the_title_and_its_short_form_are_one_thing(pipeline: SpacyPipeline) -> 
         ("Photosynthesis", "In plants photosynthesis makes sugar from light.", "CONCEPT"),
     ],
 )
-def test_a_definition_tells_its_title_s_type(pipeline: SpacyPipeline, title: str, text: str, expected: str) -> None:
+def test_a_definition_tells_its_title_s_type(pipeline: Pipeline, title: str, text: str, expected: str) -> None:
     (passage,) = next(iter(pipeline.parse([Document("d", title, text, "")])))
     types = {fact.type for fact in passage.passage.facts if fact.anchor == normalise_anchor(title)}
     assert types == {expected}
@@ -96,7 +108,7 @@ WORDS = LINE.split(" ")
 
 
 @given(st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=6)), max_size=20))
-def test_facts_never_overlap_and_carry_anchors(pipeline: SpacyPipeline, words: list[str]) -> None:
+def test_facts_never_overlap_and_carry_anchors(pipeline: Pipeline, words: list[str]) -> None:
     doc = pipeline.language(normalise_line(" ".join(words)))
     spans = typed_spans(doc, "Voyager 1")
     for before, after in pairwise(spans):

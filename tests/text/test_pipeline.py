@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from fedrag_flwr.errors import ModelMissingError
 from fedrag_flwr.records import Document
 from fedrag_flwr.text.base import ParsedPassage
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from fedrag_flwr.text.segment import MAX_WORDS, document_title
 
 
-def parse(pipeline: SpacyPipeline, text: str, title: str = "T") -> list[ParsedPassage]:
+def parse(pipeline: Pipeline, text: str, title: str = "T") -> list[ParsedPassage]:
     return next(iter(pipeline.parse([Document("d", title, text, "")])))
 
 
-def sentences(pipeline: SpacyPipeline, text: str) -> list[str]:
+def sentences(pipeline: Pipeline, text: str) -> list[str]:
     return [sentence.text for parsed in parse(pipeline, text) for sentence in parsed.passage.sentences]
 
 
@@ -37,11 +37,11 @@ def sentences(pipeline: SpacyPipeline, text: str) -> list[str]:
         ("It ends here. *** --- !!!", 1),
     ],
 )
-def test_sentence_ends(pipeline: SpacyPipeline, text: str, expected: int) -> None:
+def test_sentence_ends(pipeline: Pipeline, text: str, expected: int) -> None:
     assert len(sentences(pipeline, text)) == expected
 
 
-def test_headings_join_the_running_title(pipeline: SpacyPipeline) -> None:
+def test_headings_join_the_running_title(pipeline: Pipeline) -> None:
     text = (
         "# Voyager 1\n\nIt is a probe of NASA that flies on.\n\n## Flight\n\nIt left Earth in 1977 and is far away.\n"
     )
@@ -51,7 +51,7 @@ def test_headings_join_the_running_title(pipeline: SpacyPipeline) -> None:
     assert all("#" not in one.passage.text for one in parsed)
 
 
-def test_lists_and_fragments_are_joined(pipeline: SpacyPipeline) -> None:
+def test_lists_and_fragments_are_joined(pipeline: Pipeline) -> None:
     (parsed,) = parse(pipeline, "It carries these instruments:\n- a camera\n- a magnetometer\n- a plasma system.\n")
     assert parsed.passage.text == "It carries these instruments: a camera; a magnetometer; a plasma system."
     (joined,) = parse(pipeline, "Camera\n\nMagnetometer\n\nPlasma system")
@@ -59,11 +59,11 @@ def test_lists_and_fragments_are_joined(pipeline: SpacyPipeline) -> None:
 
 
 @pytest.mark.parametrize("text", ["", " \n\n ", "***", "---\n\n...", "\u200b"])
-def test_nothing_gives_nothing(pipeline: SpacyPipeline, text: str) -> None:
+def test_nothing_gives_nothing(pipeline: Pipeline, text: str) -> None:
     assert parse(pipeline, text) == []
 
 
-def test_order_ids_and_batches(pipeline: SpacyPipeline) -> None:
+def test_order_ids_and_batches(pipeline: Pipeline) -> None:
     documents = [Document(str(i), "T", "" if i % 3 == 0 else f"Probe {i} flew. It was fast.", "") for i in range(70)]
     parsed = list(pipeline.parse(iter(documents)))
     assert [len(one) for one in parsed] == [0 if i % 3 == 0 else 1 for i in range(70)]
@@ -73,7 +73,7 @@ def test_order_ids_and_batches(pipeline: SpacyPipeline) -> None:
     assert {sentence.passage_id for sentence in passage.sentences} == {"1#0"}
 
 
-def test_long_paragraphs_are_cut_at_sentence_ends(pipeline: SpacyPipeline) -> None:
+def test_long_paragraphs_are_cut_at_sentence_ends(pipeline: Pipeline) -> None:
     text = " ".join(
         f"The probe number {i} left the Earth in the year {1900 + i} and it never came back." for i in range(60)
     )
@@ -100,7 +100,7 @@ PARTS = [
 
 
 @given(st.lists(st.one_of(st.sampled_from(PARTS), st.text(max_size=10)), max_size=12))
-def test_spans_sentences_and_text_agree(pipeline: SpacyPipeline, parts: list[str]) -> None:
+def test_spans_sentences_and_text_agree(pipeline: Pipeline, parts: list[str]) -> None:
     for parsed in parse(pipeline, " ".join(parts)):
         passage = parsed.passage
         assert passage.sentences
@@ -116,11 +116,11 @@ def test_spans_sentences_and_text_agree(pipeline: SpacyPipeline, parts: list[str
 
 def test_a_missing_model_says_what_to_install() -> None:
     with pytest.raises(ModelMissingError, match="pip install"):
-        _ = SpacyPipeline("xx_no_such_model").id
+        _ = Pipeline("xx_no_such_model").id
 
 
-def test_the_id_names_model_and_rules(pipeline: SpacyPipeline) -> None:
-    assert pipeline.id == "en_core_web_sm-3.8.0+rules-3"
+def test_the_id_names_model_and_rules(pipeline: Pipeline) -> None:
+    assert pipeline.id == "en_core_web_sm-3.8.0+rules-4"
 
 
 def test_spacy_is_imported_when_first_used() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from fedrag_flwr.text.questions import matches_type
 
 QUESTIONS = [
@@ -87,7 +87,7 @@ QUESTIONS = [
 
 
 @pytest.mark.parametrize(("question", "expected"), QUESTIONS)
-def test_answer_type(pipeline: SpacyPipeline, question: str, expected: str) -> None:
+def test_answer_type(pipeline: Pipeline, question: str, expected: str) -> None:
     assert pipeline.question(question).answer_type == expected
 
 
@@ -101,18 +101,18 @@ def test_answer_type(pipeline: SpacyPipeline, question: str, expected: str) -> N
         ("What kind of planet is it?", {"planet"}),
     ],
 )
-def test_question_names_its_things(pipeline: SpacyPipeline, question: str, anchors: set[str]) -> None:
+def test_question_names_its_things(pipeline: Pipeline, question: str, anchors: set[str]) -> None:
     assert anchors <= set(pipeline.question(question).anchors)
 
 
 @pytest.mark.parametrize("word", ["what year", "year", "name", "kind", "which", "who"])
-def test_the_form_of_the_answer_is_no_anchor(pipeline: SpacyPipeline, word: str) -> None:
+def test_the_form_of_the_answer_is_no_anchor(pipeline: Pipeline, word: str) -> None:
     for question in ("In what year did it fly?", "What is the name of it?", "Which kind is it?", "Who is it?"):
         assert word not in pipeline.question(question).anchors
 
 
 @pytest.mark.parametrize("text", ["", " ", "?", "what", "Who", "how many", "which of", ",", "In 1990,"])
-def test_a_question_may_be_broken(pipeline: SpacyPipeline, text: str) -> None:
+def test_a_question_may_be_broken(pipeline: Pipeline, text: str) -> None:
     pipeline.question(text)
 
 

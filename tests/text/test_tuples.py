@@ -8,13 +8,13 @@ import pytest
 import fedrag_flwr.demo
 from fedrag_flwr.records import Document, EvidenceTuple
 from fedrag_flwr.sources.folder import FolderSource
-from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from fedrag_flwr.text.tuples import ParseExtractor
 
 Triple = tuple[str, str, str]
 
 
-def extract(pipeline: SpacyPipeline, text: str, title: str = "") -> list[EvidenceTuple]:
+def extract(pipeline: Pipeline, text: str, title: str = "") -> list[EvidenceTuple]:
     (passages,) = pipeline.parse([Document("d", title, text, "")])
     return ParseExtractor().extract(passages)
 
@@ -57,7 +57,7 @@ CASES: list[tuple[str, str, set[Triple]]] = [
 
 
 @pytest.mark.parametrize(("title", "text", "wanted"), CASES)
-def test_what_a_sentence_gives(pipeline: SpacyPipeline, title: str, text: str, wanted: set[Triple]) -> None:
+def test_what_a_sentence_gives(pipeline: Pipeline, title: str, text: str, wanted: set[Triple]) -> None:
     assert wanted <= triples(extract(pipeline, text, title))
 
 
@@ -71,11 +71,11 @@ def test_what_a_sentence_gives(pipeline: SpacyPipeline, title: str, text: str, w
         ("Nobody", "It rained."),
     ],
 )
-def test_what_gives_nothing(pipeline: SpacyPipeline, title: str, text: str) -> None:
+def test_what_gives_nothing(pipeline: Pipeline, title: str, text: str) -> None:
     assert extract(pipeline, text, title) == []
 
 
-def test_confidences_follow_their_definitions(pipeline: SpacyPipeline) -> None:
+def test_confidences_follow_their_definitions(pipeline: Pipeline) -> None:
     text = "Vertigo is a film. It may have influenced Brian De Palma. Ships carry cargo for 20 days."
     found = {(one.head, one.tail): one for one in extract(pipeline, text, "Vertigo")}
     first, second, third = found["Vertigo", "film"], found["Vertigo", "Brian De Palma"], found["Ships", "20 days"]
@@ -90,13 +90,13 @@ def test_confidences_follow_their_definitions(pipeline: SpacyPipeline) -> None:
 @pytest.mark.parametrize(
     "doubt", ["likely", "unlikely", "presumably", "apparently", "seemingly", "probably", "perhaps"]
 )
-def test_a_clause_of_doubt_is_believed_by_half(pipeline: SpacyPipeline, doubt: str) -> None:
+def test_a_clause_of_doubt_is_believed_by_half(pipeline: Pipeline, doubt: str) -> None:
     (found,) = extract(pipeline, f"The stroke was {doubt} caused by warfarin.")
     (stated,) = extract(pipeline, "The stroke was caused by warfarin.")
     assert (found.factual, stated.factual) == (0.5, 1.0)
 
 
-def test_the_demo_corpus(pipeline: SpacyPipeline) -> None:
+def test_the_demo_corpus(pipeline: Pipeline) -> None:
     documents = FolderSource(Path(fedrag_flwr.demo.__file__).parent / "corpus" / "missions").read().documents
     for document, passages in zip(documents, pipeline.parse(documents), strict=True):
         found = ParseExtractor().extract(passages)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -31,32 +32,22 @@ TABLES = (
 _AT_ONCE = 2_048
 
 
+@dataclass(frozen=True, slots=True)
 class IncrementalMerge:
-    """One merge of what changed since the last, within a write transaction of the store of received memories.
+    """One merge of what changed since the last, within a write transaction of the store of received memories."""
 
-    Parameters
-    ----------
-    connection
-        Of the store of what devices share.
-    dimension
-        Length of a vector.
-    rules
-        When memories say the same, and how often one device may say it.
-    words
-        Tells what questions say.
-    """
+    connection: sqlite3.Connection  # of the store of what devices share
+    dimension: int  # length of a vector
+    rules: FusionRules  # when memories say the same, and how often one device may say it
+    words: Words  # tells what questions say
 
-    def __init__(self, connection: sqlite3.Connection, dimension: int, rules: FusionRules, words: Words) -> None:
-        self._connection = connection
-        self._dimension = dimension
-        self._rules = rules
-        self._words = words
+    def __post_init__(self) -> None:
         for statement in TABLES:
-            connection.execute(statement)
+            self.connection.execute(statement)
 
     def clear(self) -> None:
         """Forget what was merged, so that everything is merged anew."""
-        self._connection.execute("DELETE FROM statements")
+        self.connection.execute("DELETE FROM statements")
 
     def touched(self) -> list[str]:
         """Bring the table up to date with the memories, and give the keys whose memories are to be merged again."""
@@ -72,44 +63,42 @@ class IncrementalMerge:
         """The memories that devices get from now on of those with the keys."""
         for start in range(0, len(keys), _AT_ONCE):
             some = keys[start : start + _AT_ONCE]
-            rows = self._connection.execute(
+            rows = self.connection.execute(
                 f"SELECT key, number FROM statements WHERE stays = 1 AND key {LISTED} ORDER BY key, id", (listed(some),)
             ).fetchall()
-            items = item_rows.items_at(self._connection, self._dimension, [number for _, number in rows])
+            items = item_rows.items_at(self.connection, self.dimension, [number for _, number in rows])
             shown: list[tuple[str, str]] = []
             for _, members in groupby(zip(rows, items, strict=True), key=lambda pair: pair[0][0]):
                 for quorum in self._merged([item for _, item in members]):
-                    one = one_of(quorum, self._words)
+                    one = one_of(quorum, self.words)
                     shown += [(one.id, item.id) for item in quorum]
                     yield one
             numbers = {item.id: number for (_, number), item in zip(rows, items, strict=True)}
-            self._connection.executemany(
+            self.connection.executemany(
                 "UPDATE statements SET shown = ? WHERE number = ?", [(made, numbers[name]) for made, name in shown]
             )
 
     def shown(self) -> set[str]:
         """The ids of all merged memories and of those that are no other's."""
-        return {
-            row[0] for row in self._connection.execute("SELECT DISTINCT shown FROM statements WHERE shown NOT NULL")
-        }
+        return {row[0] for row in self.connection.execute("SELECT DISTINCT shown FROM statements WHERE shown NOT NULL")}
 
     def _merged(self, items: Sequence[MemoryItem]) -> Iterator[list[MemoryItem]]:
-        for group in same_statements(items, self._rules.near):
-            yield from mergeable(group, self._rules.near, self._words)
+        for group in same_statements(items, self.rules.near):
+            yield from mergeable(group, self.rules.near, self.words)
 
     def _drop_changed(self) -> tuple[set[str], set[str]]:
         """Drop the rows whose memories changed or went, and give their devices and keys."""
-        rows = self._connection.execute(
+        rows = self.connection.execute(
             "SELECT s.number, s.origin, s.key FROM statements s"
             " LEFT JOIN items i ON i.number = s.number AND i.version = s.version WHERE i.number IS NULL"
         ).fetchall()
-        self._connection.executemany("DELETE FROM statements WHERE number = ?", [row[:1] for row in rows])
+        self.connection.executemany("DELETE FROM statements WHERE number = ?", [row[:1] for row in rows])
         return {origin for _, origin, _ in rows}, {key for _, _, key in rows}
 
     def _add_new(self) -> Iterator[tuple[str, str]]:
         """Add a row for each memory that has none, and give its device and key."""
         after = 0
-        while rows := self._connection.execute(
+        while rows := self.connection.execute(
             "SELECT i.number, i.version, i.id, i.origin, i.question, i.answer FROM items i"
             " LEFT JOIN statements s ON s.number = i.number WHERE s.number IS NULL AND i.number > ?"
             " ORDER BY i.number LIMIT ?",
@@ -117,7 +106,7 @@ class IncrementalMerge:
         ).fetchall():
             # digests of keys, so that no words of a memory outlast it here
             new = [(*row[:4], content_id(statement_key(*row[4:]))) for row in rows]
-            self._connection.executemany(
+            self.connection.executemany(
                 "INSERT INTO statements (number, version, id, origin, key) VALUES (?, ?, ?, ?, ?)", new
             )
             yield from ((origin, key) for *_, origin, key in new)
@@ -125,15 +114,15 @@ class IncrementalMerge:
 
     def _hold_to_quota(self, origin: str) -> set[str]:
         """Say of a device's memories which stay within its quota, and give the keys in which that changed."""
-        rows = self._connection.execute(
+        rows = self.connection.execute(
             "SELECT s.number, s.key, s.stays, i.vector FROM statements s JOIN items i ON i.number = s.number"
             " WHERE s.origin = ? ORDER BY s.id",
             (origin,),
         ).fetchall()
-        vectors = unit(unpack_vectors([row[3] for row in rows], self._dimension))
-        stays = sparse(vectors, self._rules) if len(rows) > self._rules.quota else np.ones(len(rows), dtype=np.bool_)
+        vectors = unit(unpack_vectors([row[3] for row in rows], self.dimension))
+        stays = sparse(vectors, self.rules) if len(rows) > self.rules.quota else np.ones(len(rows), dtype=np.bool_)
         changed = [(int(now), row[0], row[1]) for row, now in zip(rows, stays, strict=True) if bool(row[2]) != now]
-        self._connection.executemany(
+        self.connection.executemany(
             "UPDATE statements SET stays = ?, shown = NULL WHERE number = ?", [row[:2] for row in changed]
         )
         return {key for *_, key in changed}

@@ -84,21 +84,10 @@ def stacked(items: Sequence[MemoryItem]) -> NDArray[np.float32]:
     return unit(np.stack([item.embedding for item in items]).astype(np.float32, copy=False))
 
 
-def owned(item: MemoryItem) -> MemoryItem:
-    """A memory whose hyperedges name one owner each; ids with a slash go."""
-    named = (f"{owner}/{edge}" for owner, edge in references(item) if edge and "/" not in edge)
-    return replace(item, hyperedges=tuple(named))
-
-
 def sparse(vectors: NDArray[np.float32], rules: FusionRules) -> NDArray[np.bool_]:
-    """Which of one device's questions stay: those before which, in order, fewer than the quota stay that are near.
+    """Which of one device's questions, (n, d), stay: those before which fewer than the quota stay that are near.
 
-    Parameters
-    ----------
-    vectors
-        Of the questions, (n, d), ordered by id.
-    rules
-        What is near, and the quota.
+    They are in the order of their ids.
     """
     stays = np.ones(len(vectors), dtype=np.bool_)
     for start in range(0, len(vectors), _BLOCK):
@@ -179,7 +168,8 @@ def one_of(members: Sequence[MemoryItem], words: Words) -> MemoryItem:
     speaker = min(members, key=lambda item: (len(item.question), item.id))
     by_owner: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for item in sorted(members, key=lambda item: item.id):
-        by_owner[item.origin] |= dict.fromkeys(owned(item).hyperedges)
+        named = (f"{owner}/{edge}" for owner, edge in references(item) if edge and "/" not in edge)
+        by_owner[item.origin] |= dict.fromkeys(named)  # each names one owner; ids with a slash go
     names = sorted(by_owner)
     lists = [list(by_owner[name]) or [f"{name}/"] for name in names]
     turns = [edges[turn] for turn in range(MOST_EDGES) for edges in lists if turn < len(edges)]

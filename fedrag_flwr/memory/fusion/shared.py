@@ -13,7 +13,7 @@ from fedrag_flwr.memory.fusion.incremental import IncrementalMerge, counts
 from fedrag_flwr.memory.fusion.merge import FusionRules, Words
 from fedrag_flwr.memory.store import MemoryStore, item_rows
 from fedrag_flwr.memory.store.change import shared_id
-from fedrag_flwr.memory.store.pages import MOST_PAGES, PAGE_BYTES, cut
+from fedrag_flwr.memory.store.pages import PAGE_BYTES, cut
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import (
     NOTHING_PENDING,
@@ -24,7 +24,7 @@ from fedrag_flwr.records import (
     Pending,
     ShareRequest,
 )
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 
 SHARED_ID = "shared-id"  # meta key: the shared memory's id
 MOST_RECEIVED = 1_000_000  # memories of all devices; of each a fifth
@@ -85,8 +85,8 @@ class SharedMemory:
 
     Parameters
     ----------
-    received, fused
-        What devices shared, and what they get; all of it is foreign to the server.
+    root
+        The folder of two stores: of what devices shared, and of what they get; all of it is foreign to the server.
     encoder, pipeline
         Encode and analyse the questions whose devices do not agree.
     rules
@@ -97,38 +97,22 @@ class SharedMemory:
 
     def __init__(
         self,
-        received: MemoryStore,
-        fused: FusedStore,
-        encoder: Encoder,
-        pipeline: Pipeline,
-        rules: FusionRules,
-        page_bytes: int,
-    ) -> None:
-        self._received = received
-        self._fused = fused
-        self._encoder = encoder
-        self._pipeline = pipeline
-        self._rules = rules
-        self._page_bytes = page_bytes
-        if fused.meta(SHARED_ID) is None:
-            fused.set_meta(SHARED_ID, f"shared-memory-{secrets.token_hex(8)}")
-
-    @classmethod
-    def open(
-        cls,
         root: Path,
         encoder: Encoder,
         pipeline: Pipeline,
         *,
         rules: FusionRules | None = None,
         page_bytes: int = PAGE_BYTES,
-        most_pages: int = MOST_PAGES,
-    ) -> SharedMemory:
-        """Open the shared memory in a directory, or make it; a device's delta comes in at most so many pages."""
+    ) -> None:
         identity = {"device": "server", "encoder": encoder.id, "dimension": str(encoder.dimension)}
-        received = MemoryStore.open(root / "received", identity, foreign_limit=MOST_RECEIVED, most_pages=most_pages)
-        fused = FusedStore.open(root / "fused", identity)
-        return cls(received, fused, encoder, pipeline, rules or FusionRules(), page_bytes)
+        self._received = MemoryStore.open(root / "received", identity, foreign_limit=MOST_RECEIVED)
+        self._fused = FusedStore.open(root / "fused", identity)
+        self._encoder = encoder
+        self._pipeline = pipeline
+        self._rules = rules or FusionRules()
+        self._page_bytes = page_bytes
+        if self._fused.meta(SHARED_ID) is None:
+            self._fused.set_meta(SHARED_ID, f"shared-memory-{secrets.token_hex(8)}")
 
     @property
     def id(self) -> str:
@@ -158,12 +142,8 @@ class SharedMemory:
     def take(self, delta: Delta) -> ImportReport:
         """Take a device's delta, or a page of it, which speaks for that device alone; the last page makes it count.
 
-        Whatever ids a device gives its memories, they are kept under others, which are no other device's.
-
-        Raises
-        ------
-        WireError
-            If it goes on from a version that is not here, or a page from another than the last.
+        Whatever ids a device gives its memories, they are kept under others, which are no other device's. Raises
+        WireError if it goes on from a version that is not here, or a page from another than the last.
         """
         if delta.since and (delta.generation, delta.since) != self._taken(delta.origin):
             raise WireError("the delta goes on from a version that the server does not have", where="Delta")

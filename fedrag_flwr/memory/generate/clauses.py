@@ -255,16 +255,18 @@ def _prepositional(prep: Token, role: Role) -> list[Constituent] | None:
     noun = next((child for child in prep.children if child.dep_ in ("pobj", "pcomp")), None)
     if noun is None or noun.dep_ == "pcomp" or (prep.lower_ in _LIMITS and noun.ent_type_ == "DATE"):
         return None
-    edges = [
-        child
-        for child in noun.children
-        if child.dep_ == "prep" and child.lower_ in ("in", "on") and _is_dated(child) and child.i > noun.i
-    ]
+    edges = _dates_behind(noun)
     gone = frozenset(child.i for child in edges)
     own = Constituent(role, noun, (prep, *phrase(noun, without=gone)), prep)
     if role == "agent" and (noun.like_num or noun.ent_type_ == "DATE"):
         own = replace(own, role="prep")  # "completed by 1450"
     return [own, *(one for edge in edges for one in _prepositional(edge, "prep") or [])]
+
+
+def _dates_behind(noun: Token) -> list[Token]:
+    """The prepositions of the dates behind a noun ("in 1914")."""
+    found = (child for child in noun.children if child.dep_ == "prep" and child.lower_ in ("in", "on"))
+    return [child for child in found if _is_dated(child) and child.i > noun.i]
 
 
 def _is_dated(prep: Token) -> bool:
@@ -273,11 +275,7 @@ def _is_dated(prep: Token) -> bool:
 
 def split_dates(constituent: Constituent) -> list[Constituent]:
     """An object without the date behind it, and the date ("the eastern comet in 1914")."""
-    edges = [
-        child
-        for child in constituent.head.children
-        if child.dep_ == "prep" and child.lower_ in ("in", "on") and _is_dated(child) and child.i > constituent.head.i
-    ]
+    edges = _dates_behind(constituent.head)
     if constituent.prep is not None or not edges:
         return [constituent]
     own = replace(constituent, tokens=phrase(constituent.head, without=frozenset(edge.i for edge in edges)))

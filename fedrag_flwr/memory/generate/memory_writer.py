@@ -23,7 +23,7 @@ from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change
 from fedrag_flwr.models.base import Encoder, Generator
 from fedrag_flwr.records import Cost, Hyperedge, Passage
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 from fedrag_flwr.text.segment import document_of, under_title
 
 _AT_ONCE = 4  # sentences a call
@@ -50,38 +50,17 @@ class Written:
         return Written(memories, rejected, self.cost + later.cost, sentences, later.left)
 
 
+@dataclass(frozen=True, slots=True)
 class MemoryWriter:
-    """Lets a model write memories of a device's sentences.
+    """Lets a model write memories of a device's sentences."""
 
-    Parameters
-    ----------
-    device
-        The device's name.
-    store
-        Holds sentences, hyperedges and memories.
-    encoder, pipeline
-        Read the questions.
-    generator
-        Gives the model; called when there is something to ask.
-    seed
-        Handed to the model.
-    """
-
-    def __init__(
-        self,
-        device: str,
-        store: MemoryStore,
-        encoder: Encoder,
-        pipeline: Pipeline,
-        generator: Callable[[], Generator],
-        seed: int,
-    ) -> None:
-        self._device = device
-        self._store = store
-        self._encoder = encoder
-        self._pipeline = pipeline
-        self._generator = generator
-        self._seed = seed
+    device: str  # the device's name
+    store: MemoryStore  # holds sentences, hyperedges and memories
+    # encoder, pipeline: read the questions.
+    encoder: Encoder
+    pipeline: Pipeline
+    generator: Callable[[], Generator]  # gives the model; called when there is something to ask
+    seed: int  # handed to the model
 
     def write(
         self,
@@ -104,16 +83,16 @@ class MemoryWriter:
         stop
             Asked after every sentence.
         """
-        asked = self._store.asked()
-        passages = [one for one in self._store.passages() if one.document_id not in but]
+        asked = self.store.asked()
+        passages = [one for one in self.store.passages() if one.document_id not in but]
         corpus = sum(len(_TOKEN.findall(passage.text)) for passage in passages)
         budget = tokens_per_kilotoken * corpus // 1000 - sum(asked.values())
         wanted = self._open(passages, asked)
         if budget <= 0 or not wanted or self._yields_little(len(asked)):
             return Written()
-        model, made, rejected = ModelGenerator(self._generator(), self._seed), list[Candidate](), Counter[str]()
+        model, made, rejected = ModelGenerator(self.generator(), self.seed), list[Candidate](), Counter[str]()
         tokens: dict[str, int] = {}
-        order = in_turns(self._store.hyperedges(), passages, wanted)
+        order = in_turns(self.store.hyperedges(), passages, wanted)
         order.sort(key=lambda sentence: document_of(sentence) not in first)
         for sentence in order[:_AT_ONCE]:
             before = model.cost.tokens_out
@@ -129,7 +108,7 @@ class MemoryWriter:
 
     def _open(self, passages: Iterable[Passage], asked: Collection[str]) -> dict[str, list[AnswerCandidate]]:
         """The facts of sentences that were not asked about, by sentence, but for those that a memory of it tells."""
-        told = {(unit, normalise(item.answer)) for item in self._store.items(self._device) for unit in item.support}
+        told = {(unit, normalise(item.answer)) for item in self.store.items(self.device) for unit in item.support}
         found: defaultdict[str, list[AnswerCandidate]] = defaultdict(list)
         for one in chain.from_iterable(map(answer_candidates, passages)):
             if one.sentence.id not in asked and (one.sentence.id, normalise(one.fact.text)) not in told:
@@ -137,11 +116,11 @@ class MemoryWriter:
         return dict(found)
 
     def _yields_little(self, asked: int) -> bool:
-        return asked >= _TRIAL and len(self._store.written_by_model()) < _YIELD * asked
+        return asked >= _TRIAL and len(self.store.written_by_model()) < _YIELD * asked
 
     def _apart(self, candidates: Sequence[Candidate], rejected: Counter[str]) -> Candidates:
         """Those whose question no memory asks, no two the same, and to which no other sentence is the answer."""
-        known = {normalise(item.question) for item in self._store.items(self._device)}
+        known = {normalise(item.question) for item in self.store.items(self.device)}
         fresh: dict[str, Candidate] = {}
         for candidate in candidates:
             question = normalise(candidate.question)
@@ -150,18 +129,19 @@ class MemoryWriter:
             else:
                 fresh[question] = candidate
         asked = tuple(fresh.values())
-        vectors = self._encoder.encode([candidate.question for candidate in asked])
-        units = self._store.units("sentence")
-        found = round_trip(asked, vectors, self._store.sentences(units.ids), units.vectors)
-        rejected.update(found.reasons.values())
-        return Candidates(asked, vectors, np.ones(len(asked), dtype=np.bool_)).at(found.kept)
+        vectors = self.encoder.encode([candidate.question for candidate in asked])
+        units = self.store.units("sentence")
+        reasons = round_trip(asked, vectors, self.store.sentences(units.ids), units.vectors)
+        rejected.update(reasons.values())
+        kept = [row for row in range(len(asked)) if row not in reasons]
+        return Candidates(asked, vectors, np.ones(len(asked), dtype=np.bool_)).at(kept)
 
     def _keep(self, made: Candidates, tokens: Mapping[str, int]) -> int:
         """Put candidates into the store as memories, with the sentences that were asked about; give their number."""
-        analyses = self._pipeline.questions([candidate.question for candidate in made.items])
+        analyses = self.pipeline.questions([candidate.question for candidate in made.items])
         each = zip(made.items, made.vectors, analyses, strict=True)
-        items = tuple(memory_of(self._device, *one, by_model=True) for one in each)
-        self._store.apply(Change(items=items, by_model=tuple(item.id for item in items), asked=tokens))
+        items = tuple(memory_of(self.device, *one, by_model=True) for one in each)
+        self.store.apply(Change(items=items, by_model=tuple(item.id for item in items), asked=tokens))
         return len(items)
 
 

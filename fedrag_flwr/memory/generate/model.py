@@ -6,9 +6,10 @@ back over its passage. Only one that returns the answer may become a memory (the
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from fedrag_flwr.memory.generate.candidates import Candidate
@@ -87,21 +88,13 @@ def answer_candidates(passage: Passage) -> Iterator[AnswerCandidate]:
                 break
 
 
+@dataclass(slots=True)
 class ModelGenerator:
-    """Writes a question for an answer, and asks it back.
+    """Writes a question for an answer, and asks it back."""
 
-    Parameters
-    ----------
-    generator
-        The model.
-    seed
-        Handed to it.
-    """
-
-    def __init__(self, generator: Generator, seed: int = 0) -> None:
-        self._generator = generator
-        self._seed = seed
-        self.cost = Cost()
+    generator: Generator  # the model
+    seed: int = 0  # handed to it
+    cost: Cost = field(default_factory=Cost)  # of all that it was asked
 
     def write(self, answer: AnswerCandidate) -> Candidate | None:
         """Write the question that a fact answers; None where the model is not sure of it or did not end it."""
@@ -125,7 +118,7 @@ class ModelGenerator:
         return replace(candidate, answer=fuller(candidate.answer, said.text, answer.sentence.text))
 
     def _complete(self, prompt: Prompt, grammar: Grammar | None, most: int) -> Completion:
-        [said] = self._generator.complete(prompt, grammar=grammar, max_tokens=most, seed=self._seed)
+        [said] = self.generator.complete(prompt, grammar=grammar, max_tokens=most, seed=self.seed)
         self.cost += Cost(said.seconds, 1, said.tokens_in, said.tokens_out, said.cached)
         return said
 
@@ -143,8 +136,8 @@ def _grammar(answer_type: str) -> Grammar:
 def fuller(answer: str, given: str, sentence: str) -> str:
     """The given answer where it is longer and stands in the sentence: "phases of Venus" for "Venus"; else the old."""
     whole = given.strip().rstrip(".")
-    place = sentence.casefold().find(whole.casefold())
-    return sentence[place : place + len(whole)] if len(whole) > len(answer) and place >= 0 else answer
+    found = re.search(re.escape(whole), sentence, re.IGNORECASE) if len(whole) > len(answer) else None
+    return found[0] if found else answer
 
 
 def agrees(given: str, expected: str) -> bool:

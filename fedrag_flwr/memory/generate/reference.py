@@ -111,17 +111,7 @@ def topic_of(
 
 
 class Reference:
-    """Names for the words of one passage.
-
-    Parameters
-    ----------
-    parsed
-        The passage.
-    topic
-        What the document is about.
-    opens
-        Whether it is the document's first passage, or stands under the document's own title.
-    """
+    """Names for the words of one passage."""
 
     def __init__(self, parsed: ParsedPassage, spans: Sequence[TypedSpan], topic: Topic | None) -> None:
         self.topic = topic
@@ -187,6 +177,10 @@ class Reference:
         if any(token.lower_ in _DETERMINERS and token.dep_ in ("det", "amod") for token in tokens[:2]):
             return len(told) > 2 and first.lower_ == "the"
         return True
+
+    def is_named(self, tokens: Sequence[Token]) -> bool:
+        """Whether a phrase holds a name, or a word that stands for the topic."""
+        return self.spans_names(tokens) or any(map(self.means_topic, tokens))
 
     def spans_names(self, tokens: Sequence[Token]) -> bool:
         """Whether a phrase holds a name."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.memory.generate.candidates import Candidate, Candidates
+from fedrag_flwr.memory.generate.candidates import Candidate, Candidates, Kept
 from fedrag_flwr.memory.generate.verify import STOP, normalise
 from fedrag_flwr.records import Sentence
 
@@ -25,27 +25,20 @@ _MOST = 4_096  # candidates whose vectors are copied at once
 _ROUNDED = 1e-5  # cosines that differ by less may be equal
 
 
-@dataclass(frozen=True, slots=True)
-class RoundTrip:
-    """Which candidates led back to their support, and why the others did not."""
-
-    kept: tuple[int, ...]
-    reasons: Mapping[int, str]  # by the candidate's index
-
-
 def round_trip(
     candidates: Sequence[Candidate],
     question_vectors: NDArray[np.float32],
     sentences: Sequence[Sentence],
     sentence_vectors: NDArray[np.float32],
     remembered: Iterable[tuple[str, str]] = (),
-) -> RoundTrip:
+) -> dict[int, str]:
     """Ask candidates back without a model: the support must be the evidence that the question leads to.
 
-    A candidate is rejected as ``elsewhere`` when another sentence is nearer to the question by more than `_MARGIN` and
-    covers its words better, as ``ambiguous`` when another sentence is as near, covers as many of its words and offers
-    another answer of the same type, and as ``conflict`` when the same question was made, or is remembered, with another
-    answer. Which candidates are asked together makes no difference, as long as the others are among the remembered.
+    Gives the reasons of those that do not lead back, by their index. A candidate is rejected as ``elsewhere`` when
+    another sentence is nearer to the question by more than `_MARGIN` and covers its words better, as ``ambiguous`` when
+    another sentence is as near, covers as many of its words and offers another answer of the same type, and as
+    ``conflict`` when the same question was made, or is remembered, with another answer. Which candidates are asked
+    together makes no difference, as long as the others are among the remembered.
 
     Parameters
     ----------
@@ -72,7 +65,6 @@ def round_trip(
     for question, answer in (*((candidate.question, candidate.answer) for candidate in candidates), *remembered):
         answers[normalise(question)].add(normalise(answer))
     reasons: dict[int, str] = {}
-    kept: list[int] = []
     at_once = max(1, _AT_ONCE // max(len(sentences), 1))
     for start in range(0, len(candidates), at_once):
         similarity = question_vectors[start : start + at_once] @ sentence_vectors.T
@@ -80,16 +72,11 @@ def round_trip(
             index = start + offset
             candidate = candidates[index]
             support = [place[unit] for unit in candidate.support if unit in place]
-            reason = None
             if _conflicting(answers[normalise(candidate.question)]):
-                reason = "conflict"
-            elif support:
-                reason = _elsewhere(candidate, support, row, sentences, said, bag)
-            if reason is None:
-                kept.append(index)
-            else:
+                reasons[index] = "conflict"
+            elif support and (reason := _elsewhere(candidate, support, row, sentences, said, bag)):
                 reasons[index] = reason
-    return RoundTrip(tuple(kept), reasons)
+    return reasons
 
 
 def _conflicting(answers: set[str]) -> bool:
@@ -123,89 +110,62 @@ def _elsewhere(
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Filtered:
-    """Candidates after the filter.
-
-    `changed` are those that are new or kept otherwise than before, `withdrawn` those that were kept otherwise, and
-    `rejected` counts what changed and did not come back, by kind and reason.
-    """
-
-    changed: Candidates
-    withdrawn: tuple[Candidate, ...]
-    rejected: Mapping[tuple[str, str], int]
-
-
-class RoundTripFilter:
-    """Filters candidates by the sentences of a device.
+def filtered(
+    new: Candidates,
+    kept: Kept,
+    sentences: Sequence[Sentence],
+    vectors: NDArray[np.float32],
+    changed: NDArray[np.float32] | None,
+) -> tuple[Candidates, tuple[Candidate, ...], Counter[str]]:
+    """Ask back what is new, and of what was asked before what a change concerns.
 
     Parameters
     ----------
+    new
+        Candidates that were never asked.
+    kept
+        Those that were, and the questions that went.
     sentences, vectors
         All sentences, and their vectors, shape (sentences, dimension), unit rows.
     changed
         Vectors of the sentences that came or went, shape (n, dimension); None: any may have.
+
+    Returns
+    -------
+    tuple
+        Candidates that are new or kept otherwise than before; of these those that were kept otherwise; and how many of
+        them did not come back, by reason.
     """
+    stood = kept.candidates
+    questions = [normalise(candidate.question) for candidate in stood.items]
+    came = (*(candidate.question for candidate in new.items), *kept.gone_questions)
+    turned = {normalise(question) for question in came}
+    again = np.arange(len(stood))
+    if changed is not None:
+        near = _near(stood, {sentence.id: row for row, sentence in enumerate(sentences)}, vectors, changed)
+        again = np.flatnonzero(near | np.array([question in turned for question in questions], dtype=np.bool_))
+    asked = new + stood.at(again)
+    others = np.setdiff1d(np.arange(len(stood)), again).tolist()
+    alike = {normalise(candidate.question) for candidate in asked.items}
+    remembered = [(stood.items[row].question, stood.items[row].answer) for row in others if questions[row] in alike]
+    reasons = round_trip(asked.items, asked.vectors, sentences, vectors, remembered)
+    now = replace(asked, kept=np.array([row not in reasons for row in range(len(asked))], dtype=np.bool_))
+    differs = np.flatnonzero((now.kept != asked.kept) | (np.arange(len(asked)) < len(new))).tolist()
+    withdrawn = tuple(asked.items[row] for row in differs if row >= len(new))
+    return now.at(differs), withdrawn, Counter(reasons[row] for row in differs if row in reasons)
 
-    def __init__(
-        self, sentences: Sequence[Sentence], vectors: NDArray[np.float32], changed: NDArray[np.float32] | None
-    ) -> None:
-        self._sentences = sentences
-        self._vectors = vectors
-        self._changed = changed
-        self._row = {sentence.id: row for row, sentence in enumerate(sentences)}
 
-    def filter(self, new: Candidates, stood: Candidates, gone: Iterable[str]) -> Filtered:
-        """Ask back what is new, and of what stood what is concerned.
-
-        Parameters
-        ----------
-        new
-            Candidates that were never asked.
-        stood
-            Those that were.
-        gone
-            Questions that went.
-        """
-        questions = [normalise(candidate.question) for candidate in stood.items]
-        turned = {normalise(question) for question in (*(candidate.question for candidate in new.items), *gone)}
-        again = self._concerned(stood, np.array([question in turned for question in questions], dtype=np.bool_))
-        asked = new + stood.at(again)
-        others = np.setdiff1d(np.arange(len(stood)), again).tolist()
-        alike = {normalise(candidate.question) for candidate in asked.items}
-        trip = round_trip(
-            asked.items,
-            asked.vectors,
-            self._sentences,
-            self._vectors,
-            [(stood.items[row].question, stood.items[row].answer) for row in others if questions[row] in alike],
-        )
-        kept = np.zeros(len(asked), dtype=np.bool_)
-        kept[list(trip.kept)] = True
-        differs = np.flatnonzero((kept != asked.kept) | (np.arange(len(asked)) < len(new)))
-        now = replace(asked, kept=kept)
-        return Filtered(
-            now.at(differs),
-            tuple(asked.items[row] for row in differs if row >= len(new)),
-            Counter((asked.items[row].kind, trip.reasons[row]) for row in differs.tolist() if row in trip.reasons),
-        )
-
-    def _concerned(self, stood: Candidates, turned: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """The rows that the change may concern; `turned` are those whose question came or went elsewhere."""
-        if self._changed is None:
-            return np.arange(len(stood))
-        found = turned.copy()
-        at_once = min(_MOST, max(1, _AT_ONCE // max(len(self._changed), 1)))
-        for start in range(0, len(stood) if len(self._changed) else 0, at_once):
-            rows = slice(start, start + at_once)
-            nearest = (stood.vectors[rows] @ self._changed.T).max(axis=1)
-            own = self._own_cosines(stood.items[rows], stood.vectors[rows])
-            found[rows] |= nearest >= own - _MARGIN / 2 - _ROUNDED
-        return np.flatnonzero(found)
-
-    def _own_cosines(self, candidates: Sequence[Candidate], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """How near each question is to the nearest unit of its support, shape (candidates,)."""
-        pairs = [(row, self._row[unit]) for row, candidate in enumerate(candidates) for unit in candidate.support]
-        rows, units = np.array(pairs, dtype=np.intp).T
-        cosines = np.einsum("ij,ij->i", vectors[rows], self._vectors[units])
-        return np.asarray(np.maximum.reduceat(cosines, np.unique(rows, return_index=True)[1]))
+def _near(
+    stood: Candidates, row: Mapping[str, int], vectors: NDArray[np.float32], changed: NDArray[np.float32]
+) -> NDArray[np.bool_]:
+    """Which candidates have a changed sentence as near to their question as their support, shape (candidates,)."""
+    found = np.zeros(len(stood), dtype=np.bool_)
+    at_once = min(_MOST, max(1, _AT_ONCE // max(len(changed), 1)))
+    for start in range(0, len(stood) if len(changed) else 0, at_once):
+        some, asked = stood.items[start : start + at_once], stood.vectors[start : start + at_once]
+        pairs = [(place, row[unit]) for place, candidate in enumerate(some) for unit in candidate.support]
+        places, units = np.array(pairs, dtype=np.intp).T
+        cosines = np.einsum("ij,ij->i", asked[places], vectors[units])
+        own = np.maximum.reduceat(cosines, np.unique(places, return_index=True)[1])
+        found[start : start + at_once] = (asked @ changed.T).max(axis=1) >= own - _MARGIN / 2 - _ROUNDED
+    return found

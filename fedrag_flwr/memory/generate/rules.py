@@ -15,6 +15,7 @@ from fedrag_flwr.text.base import ParsedPassage
 from fedrag_flwr.text.language import is_english
 from fedrag_flwr.text.segment import under_title
 
+TEMPLATES = "templates-3"  # version of what they make
 MOST = 2  # memories of a sentence
 _FEWEST_WORDS, _MOST_WORDS = 4, 24  # of a question
 _LONGEST = 60  # tokens of a sentence that is asked about; a longer one is a table, or hides what goes with what
@@ -28,37 +29,29 @@ _DATED = re.compile(
 )
 
 
-class RuleGenerator:
-    """Makes candidates from sentences by templates over their parse, at most two of each sentence."""
+def candidates_of(passages: Sequence[ParsedPassage]) -> list[Candidate]:
+    """Make the candidates of one document from its parsed passages, in reading order, at most two of each sentence.
 
-    id = "templates-3"
-
-    def candidates(self, passages: Sequence[ParsedPassage]) -> list[Candidate]:
-        """Make the candidates of one document, in reading order; no other document has a say in them.
-
-        Parameters
-        ----------
-        passages
-            The document's parsed passages in reading order.
-        """
-        if not passages:
-            return []
-        spans = [read_spans(parsed) for parsed in passages]
-        docs = [(parsed.doc, own) for parsed, own in zip(passages, spans, strict=True)]
-        kinds = Kinds.of(docs)
-        topic = topic_of(passages, docs, kinds)
-        made: list[Candidate] = []
-        asked_before: dict[str, list[frozenset[str]]] = {}
-        for parsed, own in zip(passages, spans, strict=True):
-            templates = Templates(Reference(parsed, own, topic), kinds)
-            for sentence, (start, end) in zip(parsed.passage.sentences, parsed.spans, strict=True):
-                if end - start > _LONGEST or not is_english(sentence.text):
-                    continue
-                asked = templates.ask(parsed.doc[start:end])
-                for item in best(asked, parsed.passage.title, asked_before):
-                    support = _support(item.answer, sentence, parsed)
-                    made.append(Candidate(item.question, item.answer, item.kind, item.type, support))
-        return made
+    No other document has a say in them.
+    """
+    if not passages:
+        return []
+    spans = [read_spans(parsed) for parsed in passages]
+    docs = [(parsed.doc, own) for parsed, own in zip(passages, spans, strict=True)]
+    kinds = Kinds.of(docs)
+    topic = topic_of(passages, docs, kinds)
+    made: list[Candidate] = []
+    asked_before: dict[str, list[frozenset[str]]] = {}
+    for parsed, own in zip(passages, spans, strict=True):
+        templates = Templates(Reference(parsed, own, topic), kinds)
+        for sentence, (start, end) in zip(parsed.passage.sentences, parsed.spans, strict=True):
+            if end - start > _LONGEST or not is_english(sentence.text):
+                continue
+            asked = templates.ask(parsed.doc[start:end])
+            for item in best(asked, parsed.passage.title, asked_before):
+                support = _support(item.answer, sentence, parsed)
+                made.append(Candidate(item.question, item.answer, item.kind, item.type, support))
+    return made
 
 
 def best(asked: Iterable[Asked], title: str, before: dict[str, list[frozenset[str]]]) -> list[Asked]:

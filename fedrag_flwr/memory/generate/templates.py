@@ -46,7 +46,7 @@ _ORGANISATIONS = words(  # what ends their names
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with its answer, its answer's type, how useful it is (higher is better), and its template.
+    """A question with its answer, its answer's type, and how useful it is (higher is better).
 
     `verb` is the place of its clause's verb, -1 for an apposition.
     """
@@ -55,25 +55,16 @@ class Asked:
     answer: str
     type: str
     score: float
-    template: str
     kind: str = "single"
     verb: int = -1
 
 
+@dataclass(frozen=True, slots=True)
 class Templates:
-    """Asks for the facts of one passage.
+    """Asks for the facts of one passage."""
 
-    Parameters
-    ----------
-    reference
-        Names for its words.
-    kinds
-        Class nouns of the document's names.
-    """
-
-    def __init__(self, reference: Reference, kinds: Kinds) -> None:
-        self.reference = reference
-        self.kinds = kinds
+    reference: Reference  # names for its words
+    kinds: Kinds  # class nouns of the document's names
 
     def ask(self, sentence: Span) -> Iterator[Asked]:
         """Make the questions of a sentence."""
@@ -116,7 +107,7 @@ class Templates:
         rest = self._rest(clause, keep=False)
         if rest is None or not self._singles_out(clause, rest):
             return
-        yield _asked(f"{wh} {_finite(clause)} {rest}", answer, type_, 0.9, "subject", "set" if listed else "single")
+        yield _asked(f"{wh} {_finite(clause)} {rest}", answer, type_, 0.9, "set" if listed else "single")
 
     def _singles_out(self, clause: Clause, rest: str) -> bool:
         """Whether what is said of a subject is said of it alone, as far as words tell: names, or a description."""
@@ -141,7 +132,7 @@ class Templates:
             return
         verb = past_of_participle(clause.main, clause.lemma) if clause.past else third_person(clause.lemma)
         said = " ".join((*clause.adverbs, verb))
-        yield _asked(f"{wh} {said} {subject} {rest}", answer, type_, 1.0, "agent", "set" if listed else "single")
+        yield _asked(f"{wh} {said} {subject} {rest}", answer, type_, 1.0, "set" if listed else "single")
 
     def _ranked(self, clause: Clause, attribute: Constituent, answer: str, type_: str) -> Iterator[Asked]:
         """ "X was the first spacecraft to orbit Y" gives "Which spacecraft was the first to orbit Y?"."""
@@ -159,7 +150,7 @@ class Templates:
         )
         rest = self._rest(clause, keep=False)
         if rest is not None and len(rest.split()) > 3:
-            yield _asked(f"Which {noun.text} {_finite(clause)} {rest}", answer, type_, 1.0, "ranked")
+            yield _asked(f"Which {noun.text} {_finite(clause)} {rest}", answer, type_, 1.0)
 
     def _identity(self, clause: Clause) -> Iterator[Asked]:
         """ "The first administrator was T. Keith Glennan" gives "Who was the first administrator of NASA?"."""
@@ -179,12 +170,12 @@ class Templates:
             or len(clause.others) > 1
         ):
             return
-        if not self.reference.spans_names(own.tokens) and not any(self.reference.means_topic(t) for t in own.tokens):
+        if not self.reference.is_named(own.tokens):
             if topic is None or len(own.tokens) != 3:
                 return
             text = f"{text} of {topic.name}"
         wh = "Who" if is_person(own.head.lemma_.lower()) or found[1] == "PERSON" else "What"
-        yield _asked(f"{wh} {clause.auxiliaries[0]} {text}", found[0], found[1], 1.0, "identity")
+        yield _asked(f"{wh} {clause.auxiliaries[0]} {text}", found[0], found[1], 1.0)
 
     # --- what, where, when, how much -------------------------------------------------------------
 
@@ -209,7 +200,7 @@ class Templates:
             if clause.main and clause.past and whole and prep in ("in", "on") and re.search(r"\d{4}", text):
                 wh = "In what year" if span.type == "YEAR" else "When"
                 done = replace(clause, others=tuple(other for other in clause.others if other.role != "agent"))
-                yield from self._gap(done, subject, one, wh, text, span.type, 1.0, "date")
+                yield from self._gap(done, subject, one, wh, text, span.type, 1.0)
         elif span.type == "CARDINAL":
             yield from self._count(clause, subject, one, span, text)
         elif span.type == "QUANTITY":
@@ -220,7 +211,7 @@ class Templates:
                 and one.role in ("object", "measure")
                 and clause.lemma in ("cost", "pay", "earn", "win", "spend", "raise")
             ):
-                yield from self._gap(clause, subject, one, "How much", text, span.type, 1.0, "amount")
+                yield from self._gap(clause, subject, one, "How much", text, span.type, 1.0)
         elif whole and span.type in _NAMES:
             yield from self._of_name(clause, subject, one, span, text, prep)
 
@@ -231,7 +222,7 @@ class Templates:
         if prep in _AT and span.type in _PLACES and one.role == "prep":
             elsewhere = tuple(other for other in clause.others if other is one or not self._is_place(other))
             alone = replace(clause, others=elsewhere)
-            yield from self._gap(alone, subject, one, "Where", text, span.type, 1.0, "place")
+            yield from self._gap(alone, subject, one, "Where", text, span.type, 1.0)
             return
         wh = self._wh(self._typed(span, text), kind, False, alone=span.end - span.start == 1, subject=False)
         if wh is None:
@@ -243,9 +234,9 @@ class Templates:
             return
         asked_of = told and (wh != "What" or clause.lemma in _DONE_TO_THINGS)
         if one.role == "prep" and prep in _WITH and span.type == "PERSON" and len(text.split()) > 1:
-            yield from self._gap(clause, subject, one, "Who", text, span.type, 0.9, "with", stranded=prep)
+            yield from self._gap(clause, subject, one, "Who", text, span.type, 0.9, stranded=prep)
         if one.role == "object" and asked_of:
-            yield from self._gap(clause, subject, one, wh, text, span.type, 0.9, "object")
+            yield from self._gap(clause, subject, one, wh, text, span.type, 0.9)
 
     def _count(self, clause: Clause, subject: str, one: Constituent, span: TypedSpan, text: str) -> Iterator[Asked]:
         """ "Mars has two moons" gives "How many moons does Mars have?"."""
@@ -265,7 +256,7 @@ class Templates:
             return
         said = self.reference.write(counted, keep=True)
         if said:
-            yield from self._gap(clause, subject, one, f"How many {said}", text, "CARDINAL", 1.0, "count")
+            yield from self._gap(clause, subject, one, f"How many {said}", text, "CARDINAL", 1.0)
 
     def _quantity(
         self, clause: Clause, subject: str, one: Constituent, span: TypedSpan, text: str, whole: bool
@@ -275,16 +266,16 @@ class Templates:
         timed = unit.lemma_.lower() in _TIMES
         prep = one.prep.lower_ if one.prep is not None else ""
         if whole and clause.lemma in _HOW and one.role in ("object", "measure", "attribute"):
-            yield from self._gap(clause, subject, one, _HOW[clause.lemma], text, "QUANTITY", 1.0, "amount")
+            yield from self._gap(clause, subject, one, _HOW[clause.lemma], text, "QUANTITY", 1.0)
         elif whole and prep == "for" and timed and clause.main:
-            yield from self._gap(clause, subject, one, "How long", text, "QUANTITY", 1.0, "duration")
+            yield from self._gap(clause, subject, one, "How long", text, "QUANTITY", 1.0)
         elif (
             one.role == "complement"
             and not clause.main
             and one.head.lower_ in _TALL
             and doc[span.start].i == one.words[0].i
         ):
-            yield _asked(f"How {one.head.lower_} {clause.auxiliaries[-1]} {subject}", text, "QUANTITY", 1.0, "measure")
+            yield _asked(f"How {one.head.lower_} {clause.auxiliaries[-1]} {subject}", text, "QUANTITY", 1.0)
         elif (
             one.head.lemma_ in _MEASURED
             and clause.lemma in ("have", "be", "reach")
@@ -298,14 +289,14 @@ class Templates:
                 modifiers = " ".join(t.text for t in one.head.lefts if t.dep_ in ("amod", "compound"))
                 noun = f"{modifiers} {one.head.text}".strip()
                 be = "was" if clause.past else "is"
-                yield _asked(f"What {be} the {noun} of {subject}", text, "QUANTITY", 1.0, "measure")
+                yield _asked(f"What {be} the {noun} of {subject}", text, "QUANTITY", 1.0)
 
     def _of_list(self, clause: Clause, subject: str, one: Constituent, listed: tuple[str, str]) -> Iterator[Asked]:
         answer, type_ = listed
         if clause.lemma in _NO_OBJECTS - {"include", "contain", "have"}:
             return
         wh = "Who" if type_ == "PERSON" else "What"
-        yield from self._gap(clause, subject, one, wh, answer, type_, 0.9, "list", kind="set")
+        yield from self._gap(clause, subject, one, wh, answer, type_, 0.9, kind="set")
 
     def _definition(self, clause: Clause, subject: str, one: Constituent) -> Iterator[Asked]:
         """ "Tyrosinemia is a genetic disorder" gives "What is tyrosinemia?"."""
@@ -320,7 +311,7 @@ class Templates:
         if one.words[-1].i - one.words[0].i + 1 != len(one.words):
             return
         wh = "Who" if person else "What"
-        yield _asked(f"{wh} {clause.auxiliaries[0]} {subject}", text, "", 0.7, "definition")
+        yield _asked(f"{wh} {clause.auxiliaries[0]} {subject}", text, "", 0.7)
 
     def _apposition(self, token: Token) -> Iterator[Asked]:
         """ "Saturn's largest moon, Titan, ..." gives "What is Saturn's largest moon?"."""
@@ -340,7 +331,7 @@ class Templates:
         singled = any(t.tag_ == "JJS" or t.lower_ == "first" for t in tokens) or any(
             t.dep_ == "poss" for t in described.lefts
         )
-        named = self.reference.spans_names(tokens) or any(self.reference.means_topic(t) for t in tokens)
+        named = self.reference.is_named(tokens)
         text = self.reference.write(tokens)
         if not text or not singled or not named or described.dep_ not in ("nsubj", "nsubjpass", "dobj", "pobj"):
             return
@@ -348,7 +339,7 @@ class Templates:
         if person and span.type != "PERSON":
             return
         answer = doc[span.start : span.end].text
-        yield _asked(f"{'Who' if person else 'What'} is {text}", answer, span.type, 0.9, "apposition")
+        yield _asked(f"{'Who' if person else 'What'} is {text}", answer, span.type, 0.9)
 
     # --- pieces ----------------------------------------------------------------------------------
 
@@ -361,7 +352,6 @@ class Templates:
         answer: str,
         type_: str,
         score: float,
-        template: str,
         kind: str = "single",
         stranded: str = "",
     ) -> Iterator[Asked]:
@@ -371,7 +361,7 @@ class Templates:
             return
         bare = not rest and len(subject.split()) + len(clause.main.split()) < 3 and clause.lemma in ("be", "work", "go")
         if not bare:
-            yield _asked(f"{wh} {_inverted(clause, subject)} {rest}", answer, type_, score, template, kind)
+            yield _asked(f"{wh} {_inverted(clause, subject)} {rest}", answer, type_, score, kind)
 
     def _subject(self, clause: Clause) -> str | None:
         """The subject as it stands in a question; None where it is not clear by itself."""
@@ -381,8 +371,9 @@ class Templates:
         dated = any((span := self.reference.spans.get(t.i)) is not None and span.type == "DATE" for t in own.tokens)
         if dated and any(t.dep_ in ("npadvmod", "nmod") for t in own.tokens):
             return None
-        named = self.reference.spans_names(own.tokens) or any(self.reference.means_topic(t) for t in own.tokens)
-        if not named and (clause.past or own.tokens[0].lower_ in ("the", "this", "these", "such")):
+        if not self.reference.is_named(own.tokens) and (
+            clause.past or own.tokens[0].lower_ in ("the", "this", "these", "such")
+        ):
             return None  # "engineers fixed it": which ones?
         text = self.reference.write(own.tokens)
         return text if text and len(text.split()) <= 10 else None
@@ -531,6 +522,6 @@ def _inverted(clause: Clause, subject: str) -> str:
     return " ".join((helper, subject, *clause.adverbs, clause.lemma))
 
 
-def _asked(question: str, answer: str, type_: str, score: float, template: str, kind: str = "single") -> Asked:
+def _asked(question: str, answer: str, type_: str, score: float, kind: str = "single") -> Asked:
     text = tidy(question)
-    return Asked(f"{text[:1].upper()}{text[1:]}?", answer, type_, score, template, kind)
+    return Asked(f"{text[:1].upper()}{text[1:]}?", answer, type_, score, kind)

@@ -14,12 +14,9 @@ MAX_ANSWER_WORDS = 12
 _NAMES = r"[A-Z][\w’'-]*(?: [A-Z][\w’'-]*)*"
 _LIST = re.compile(rf"{_NAMES}(?:, {_NAMES})*,? and {_NAMES}")
 _TOKEN = re.compile(r"[^\W_]+(?:[.,](?=\d)[^\W_]+)*")
-_NUMBERS = frozenset(
-    re.findall(
-        r"\w+",
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen twenty",
-    )
+_NUMBERS = words(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty"
 )
 STOP = words(
     "a an and are as at be been being by can could did do does for from had has have he her hers him his how i if in "
@@ -34,43 +31,27 @@ _DANGLING = re.compile(
     r"\bthe (?:former|latter|above|following|text|passage|article|document|sentence|paragraph)\b"
 )
 _PRONOUNS = re.compile(r"\b(?:it|he|she|they|him|them|its|his|her|their)\b", re.IGNORECASE)
-_FITS: tuple[tuple[re.Pattern[str], frozenset[str]], ...] = (
-    (
-        re.compile(r"^(?:in|since|until|by|from|during) (?:what|which) year\b", re.IGNORECASE),
-        frozenset(("YEAR", "DATE")),
-    ),
-    (
-        re.compile(
-            r"^(?:since |until |by |from )?when\b|^(?:on|in) (?:what|which) (?:date|day|decade|month|century)\b",
-            re.IGNORECASE,
+_FITS = [  # how a question begins, and the types of answer that it asks for
+    (re.compile(f"^{begins}\\b", re.IGNORECASE), frozenset(types.split()))
+    for begins, types in (
+        (r"(?:in|since|until|by|from|during) (?:what|which) year", "YEAR DATE"),
+        (
+            r"(?:(?:since |until |by |from )?when|(?:on|in) (?:what|which) (?:date|day|decade|month|century))",
+            "YEAR DATE TIME",
         ),
-        frozenset(("YEAR", "DATE", "TIME")),
-    ),
-    (
-        re.compile(r"^(?:in |on |to |by |for |with |from |at )?how many\b", re.IGNORECASE),
-        frozenset(("CARDINAL", "QUANTITY", "PERCENT", "MONEY", "DATE", "TIME")),
-    ),
-    (
-        re.compile(
-            r"^how (?:much|tall|far|long|wide|heavy|fast|old|deep|high|large|hot|often|thick|big|close)\b",
-            re.IGNORECASE,
+        (r"(?:in |on |to |by |for |with |from |at )?how many", "CARDINAL QUANTITY PERCENT MONEY DATE TIME"),
+        (
+            r"how (?:much|tall|far|long|wide|heavy|fast|old|deep|high|large|hot|often|thick|big|close)",
+            "CARDINAL QUANTITY MONEY PERCENT DATE TIME",
         ),
-        frozenset(("CARDINAL", "QUANTITY", "MONEY", "PERCENT", "DATE", "TIME")),
-    ),
-    (re.compile(r"^(?:who|whom)\b", re.IGNORECASE), frozenset(("PERSON", "ORG", "NAME", "GPE", "NORP"))),
-    (re.compile(r"^(?:from )?where\b", re.IGNORECASE), frozenset(("GPE", "LOC", "FAC", "NAME", "ORG"))),
-)
+        (r"(?:who|whom)", "PERSON ORG NAME GPE NORP"),
+        (r"(?:from )?where", "GPE LOC FAC NAME ORG"),
+    )
+]
 
 
 def verify(candidate: Candidate, texts: Sequence[str]) -> str | None:
-    """Check a candidate by itself and against its support; None when it may be kept, else the reason.
-
-    Parameters
-    ----------
-    candidate
-        The candidate.
-    texts
-        The texts of its support, each with its document's title in front.
+    """Check a candidate by itself and against its support's texts, each under its title; None or why it is not kept.
 
     Returns
     -------
@@ -130,15 +111,7 @@ def normalise(text: str) -> str:
 
 
 def grounded(candidate: Candidate, texts: Sequence[str]) -> bool:
-    """Whether the texts say the answer, or list all its parts.
-
-    Parameters
-    ----------
-    candidate
-        The candidate.
-    texts
-        The texts of its support, each with its document's title in front.
-    """
+    """Whether the texts say the answer, or list all its parts."""
     evidence = f" {normalise(' . '.join(texts))} "
     parts = [candidate.answer]
     if candidate.kind == "set":

@@ -24,26 +24,15 @@ from fedrag_flwr.sqlite_errors import REBUILD, own_errors
 
 FILE = "store.sqlite"
 LOCK = "write.lock"
+LOCK_SECONDS = 30.0  # to wait for another writer
 _POLL_SECONDS = 0.01
 
 
 @contextlib.contextmanager
 def write_lock(directory: Path, timeout: float, name: str = LOCK) -> Iterator[None]:
-    """Hold the store's write lock, across threads and processes.
+    """Hold a lock of the store's directory, across threads and processes.
 
-    Parameters
-    ----------
-    directory
-        The store's directory.
-    timeout
-        Seconds to wait for another writer.
-    name
-        The lock's file.
-
-    Raises
-    ------
-    StoreLockedError
-        If another writer still holds it then; names the writer's process id.
+    Raises StoreLockedError, which names the writer's process id, if another writer holds it for `timeout` seconds.
     """
     deadline = time.monotonic() + timeout
     handle = os.open(directory / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -89,9 +78,8 @@ class _Handle:
 class Database:
     """Connections to one store file: any number of readers, one writer at a time."""
 
-    def __init__(self, directory: Path, lock_timeout: float) -> None:
+    def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._lock_timeout = lock_timeout
         self._local = threading.local()
         self._handles: weakref.WeakSet[_Handle] = weakref.WeakSet()
         self._closed = False
@@ -127,12 +115,7 @@ class Database:
     def check(self) -> None:
         """See that the file is whole, is a store and has this schema.
 
-        Raises
-        ------
-        StoreCorruptError
-            If it is torn or is something else.
-        StoreMismatchError
-            If its schema is older or newer.
+        Raises StoreCorruptError if it is torn or is something else, StoreMismatchError if its schema is another.
         """
         name = f"{self.directory.name}/{FILE}"
         with own_errors(self.directory, FILE):
@@ -155,13 +138,7 @@ class Database:
             self._whole(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
 
     def verify(self) -> None:
-        """Check every page, index and reference of the file.
-
-        Raises
-        ------
-        StoreCorruptError
-            If something is not whole.
-        """
+        """Check every page, index and reference of the file; raises StoreCorruptError if something is not whole."""
         with self.reading() as connection:
             self._whole(connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
             broken = connection.execute("PRAGMA foreign_key_check").fetchone()
@@ -185,7 +162,7 @@ class Database:
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """Give a connection in a transaction that is committed at the end, or undone by an error."""
-        with own_errors(self.directory, FILE), write_lock(self.directory, self._lock_timeout):
+        with own_errors(self.directory, FILE), write_lock(self.directory, LOCK_SECONDS):
             connection = self._connection()
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -222,7 +199,7 @@ class Database:
         if path.stat().st_size == 0:  # SQLite would take it for a new database
             raise StoreCorruptError("the file is empty", where=f"{self.directory.name}/{FILE}", fix=REBUILD)
         connection = sqlite3.connect(
-            path, timeout=self._lock_timeout, isolation_level=None, check_same_thread=False, cached_statements=64
+            path, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=64
         )
         try:
             connection.execute("PRAGMA synchronous = FULL")

@@ -40,25 +40,17 @@ class StoredCommunity:
     documents: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
 class GraphStore:
-    """The graph's tables in a store's file.
+    """The graph's tables in a store's file."""
 
-    Parameters
-    ----------
-    database
-        The store's.
-    dimension
-        Length of its vectors.
-    """
-
-    def __init__(self, database: Database, dimension: int) -> None:
-        self._database = database
-        self._dimension = dimension
+    database: Database  # the store's
+    dimension: int  # length of its vectors
 
     @property
     def version(self) -> int:
         """Raised by every change of the graph; that of the documents is the store's."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             row = connection.execute("SELECT number FROM graph_version").fetchone()
         return int(row[0]) if row else 0
 
@@ -66,7 +58,7 @@ class GraphStore:
 
     def unread(self, extractor: str) -> list[str]:
         """The ids of documents whose statements this extractor has not found yet, sorted."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             rows = connection.execute(
                 "SELECT id FROM documents WHERE number NOT IN"
                 " (SELECT document FROM graph_documents WHERE extractor = ?) ORDER BY id",
@@ -76,7 +68,7 @@ class GraphStore:
 
     def put_statements(self, documents: Sequence[str], statements: Iterable[Statement], extractor: str) -> None:
         """Keep all statements of documents in place of those that they had."""
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             _raise_version(connection)
             numbers = dict(
                 connection.execute(
@@ -103,7 +95,7 @@ class GraphStore:
 
     def statements(self) -> list[Statement]:
         """All statements, by document and in the order in which they were found."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             rows = connection.execute(
                 f"SELECT d.id, {_COLUMNS}, weight, s.checksum FROM graph_statements s"
                 " JOIN documents d ON d.number = s.document ORDER BY d.id, s.number"
@@ -114,36 +106,24 @@ class GraphStore:
 
     def vectors(self, kind: Kind) -> dict[str, TextVector]:
         """All vectors of a kind by id, without their documents."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             rows = connection.execute(
                 "SELECT id, digest, vector FROM graph_vectors WHERE kind = ? ORDER BY id", (kind,)
             ).fetchall()
-        matrix = unpack_vectors([row[2] for row in rows], self._dimension)
+        matrix = unpack_vectors([row[2] for row in rows], self.dimension)
         return {row[0]: TextVector(row[0], row[1], vector) for row, vector in zip(rows, matrix, strict=True)}
 
     def put_vectors(self, kind: Kind, vectors: Iterable[TextVector], gone: Iterable[str] = ()) -> None:
         """Keep vectors in place of those with their ids, tied to their documents, and drop what is gone."""
         new = list(vectors)
-        with self._database.writing() as connection:
-            _raise_version(connection)
-            connection.executemany(
-                "DELETE FROM graph_rests WHERE kind = ? AND id = ?",
-                [(kind, name) for name in (*gone, *(one.id for one in new))],
-            )
-            connection.executemany(
-                "INSERT OR REPLACE INTO graph_vectors VALUES (?, ?, ?, ?)",
-                [(kind, one.id, one.digest, pack_vector(one.vector)) for one in new],
-            )
-            connection.executemany(
-                "INSERT INTO graph_rests SELECT ?, ?, number FROM documents WHERE id = ?",
-                [(kind, one.id, document) for one in new for document in one.documents],
-            )
+        rows = [(kind, one.id, one.digest, pack_vector(one.vector)) for one in new]
+        self._put("graph_vectors", kind, new, rows, gone)
 
     # --- communities ------------------------------------------------------------------------------
 
     def communities(self) -> dict[str, StoredCommunity]:
         """All communities by id, without their documents."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             rows = connection.execute("SELECT * FROM graph_communities ORDER BY id").fetchall()
         for _, members, summary, expected in rows:
             check_row(expected, members, summary)
@@ -153,26 +133,34 @@ class GraphStore:
         """Keep communities, tied to their documents, and drop what is gone."""
         new = list(communities)
         packed = [(one.id, pack_names(one.members), one.summary) for one in new]
-        with self._database.writing() as connection:
+        self._put("graph_communities", "community", new, [(*row, checksum(*row[1:])) for row in packed], gone)
+
+    def _put(
+        self,
+        table: str,
+        kind: str,
+        new: Sequence[TextVector] | Sequence[StoredCommunity],
+        rows: Iterable[tuple[str | bytes | int, ...]],
+        gone: Iterable[str],
+    ) -> None:
+        """Keep rows of four columns in place of those with their ids, and tie them to their documents."""
+        with self.database.writing() as connection:
             _raise_version(connection)
             connection.executemany(
-                "DELETE FROM graph_rests WHERE kind = 'community' AND id = ?",
-                [(name,) for name in (*gone, *(one.id for one in new))],
+                "DELETE FROM graph_rests WHERE kind = ? AND id = ?",
+                [(kind, name) for name in (*gone, *(one.id for one in new))],
             )
+            connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?, ?)", rows)
             connection.executemany(
-                "INSERT OR REPLACE INTO graph_communities VALUES (?, ?, ?, ?)",
-                [(*row, checksum(*row[1:])) for row in packed],
-            )
-            connection.executemany(
-                "INSERT INTO graph_rests SELECT 'community', ?, number FROM documents WHERE id = ?",
-                [(one.id, document) for one in new for document in one.documents],
+                "INSERT INTO graph_rests SELECT ?, ?, number FROM documents WHERE id = ?",
+                [(kind, one.id, document) for one in new for document in one.documents],
             )
 
     # --- what all devices know about --------------------------------------------------------------
 
     def put_overview(self, summaries: Iterable[SubgraphSummary]) -> None:
         """Keep the vectors of all devices' summaries in place of those before."""
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             connection.execute("DELETE FROM graph_overview")
             connection.executemany(
                 "INSERT OR REPLACE INTO graph_overview VALUES (?, ?, ?)",
@@ -181,9 +169,9 @@ class GraphStore:
 
     def overview(self) -> tuple[list[str], NDArray[np.float32]]:
         """The owner of each summary, and the vectors of all, shape (n, dimension)."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             rows = connection.execute("SELECT owner, vector FROM graph_overview ORDER BY owner, id").fetchall()
-        return [row[0] for row in rows], unpack_vectors([row[1] for row in rows], self._dimension)
+        return [row[0] for row in rows], unpack_vectors([row[1] for row in rows], self.dimension)
 
 
 def _raise_version(connection: sqlite3.Connection) -> None:

@@ -86,15 +86,6 @@ def count_of(connection: sqlite3.Connection, origin: str) -> int:
     return int(connection.execute("SELECT count(*) FROM items WHERE origin = ?", (origin,)).fetchone()[0])
 
 
-def own_version(connection: sqlite3.Connection) -> int:
-    """The version at which an own memory last came, changed or went."""
-    row = connection.execute(
-        "SELECT max(coalesce((SELECT max(version) FROM items WHERE own = 1), 0),"
-        " coalesce((SELECT max(version) FROM retractions WHERE own = 1), 0))"
-    ).fetchone()
-    return int(row[0])
-
-
 def origins(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, str]:
     """The origins of memories; ids that are not there are left out."""
     return dict(connection.execute(f"SELECT id, origin FROM items WHERE id {LISTED}", (listed(ids),)).fetchall())

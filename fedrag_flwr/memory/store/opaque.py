@@ -24,12 +24,9 @@ def make_secret(directory: Path) -> bytes:
 
 
 def load_secret(directory: Path, expected_mark: str) -> bytes:
-    """Read the secret and compare it with the mark that the store keeps of it.
+    """Read the secret; raises StoreCorruptError where it is gone or not that of the mark which the store keeps of it.
 
-    Raises
-    ------
-    StoreCorruptError
-        If it is missing or is another one: opaque ids handed out before would no longer match.
+    Opaque ids that were handed out before would no longer match.
     """
     path = directory / SECRET
     secret = path.read_bytes() if path.is_file() else b""

@@ -57,12 +57,7 @@ class Outbox:
     Where the environment names a ``CREDENTIALS_DIRECTORY`` (systemd's) that holds an ``outbox.key``, that is the key;
     else one is made in `folder`, which protects copies of the file, not a disk that was stolen whole.
 
-    Parameters
-    ----------
-    folder
-        Where file and key are kept, beside the store.
-    clock
-        Seconds since the epoch.
+    The files lie in `folder`, beside the store; the clock gives seconds since the epoch.
     """
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
@@ -75,13 +70,7 @@ class Outbox:
         self._file.close()
 
     def put(self, question: Question) -> None:
-        """Let a question wait; one that waits already stays as it is.
-
-        Raises
-        ------
-        StoreError
-            Too many wait, or the key that is to seal it can be neither read nor made.
-        """
+        """Let a question wait, unless it does already; raises StoreError for too many, or without a key to seal it."""
         fernet = self._fernet(make=True)
         assert fernet is not None
         sealed = fernet.encrypt(json.dumps([question.text, self._clock()]).encode())
@@ -188,13 +177,7 @@ class Outbox:
 
 
 class DeliveredAnswers:
-    """Answers by question in a file that outlives the store; beyond `MOST_DELIVERED` the oldest go.
-
-    Parameters
-    ----------
-    folder
-        Where the file is kept, beside the store.
-    """
+    """Answers by question in a file that outlives the store; beyond `MOST_DELIVERED` the oldest go."""
 
     def __init__(self, folder: Path) -> None:
         self._file = DurableFile(folder / DELIVERED, "list of delivered answers", _DELIVERED, 1)

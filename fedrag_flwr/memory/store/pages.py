@@ -14,7 +14,7 @@ from fedrag_flwr.memory.store.schema import check_row, checksum, pack_names, unp
 from fedrag_flwr.records import NOTHING_PENDING, START, Cursor, Delta, MemoryItem, Pending
 
 PAGE_BYTES = 2**25
-MOST_PAGES = 256
+MOST_PAGES = 256  # in which a delta may come
 _ROWS = 2_048  # read at a time
 _NUMBERS = 3 * 8  # the lengths of an item's three lists
 
@@ -75,9 +75,9 @@ def _text(text: str) -> int:
     return len(text.encode()) + 2
 
 
-def pending(connection: sqlite3.Connection, sender: str, most_pages: int) -> Pending:
+def pending(connection: sqlite3.Connection, sender: str) -> Pending:
     """What has come of a sender's delta; nothing where it came to more pages than allowed and has to begin again."""
-    if _count(connection, sender) >= most_pages:
+    if _count(connection, sender) >= MOST_PAGES:
         return NOTHING_PENDING
     row = connection.execute(
         "SELECT generation, since, version, at_retracted, at_version, at_row FROM staged WHERE sender = ?", (sender,)
@@ -88,27 +88,23 @@ def pending(connection: sqlite3.Connection, sender: str, most_pages: int) -> Pen
     return Pending(generation, since, version, Cursor(*place))
 
 
-def collect(connection: sqlite3.Connection, page: Delta, sender: str, most_pages: int) -> Iterable[Delta] | None:
+def collect(connection: sqlite3.Connection, page: Delta, sender: str) -> Iterable[Delta] | None:
     """Put a page to those that came before; give all of them once it is the last, each as a delta of its own.
 
-    What is given can be gone through more than once. Before a first page the sender's others are to be dropped.
-
-    Raises
-    ------
-    WireError
-        If the page does not go on where the last one ended, or there are too many; what came before stays.
+    What is given can be gone through more than once. Before a first page the sender's others are to be dropped. Raises
+    WireError if the page does not go on where the last one ended, or there are too many; what came before stays.
     """
     if page.after == page.next == START:
         return (page,)
-    before = pending(connection, sender, most_pages)
+    before = pending(connection, sender)
     if page.after != START and before.after == START:
         raise _refused("a page came whose first ones are not here")
     if page.after != before.place(page.generation, page.since, page.version):
         raise _refused("a page does not go on where the last one ended")
     if page.next != START and page.next <= page.after:
         raise _refused("a page leads back")
-    if page.next != START and _count(connection, sender) + 1 >= most_pages:
-        raise _refused(f"more than {most_pages} pages came")
+    if page.next != START and _count(connection, sender) + 1 >= MOST_PAGES:
+        raise _refused(f"more than {MOST_PAGES} pages came")
     _keep(connection, page, sender)
     return None if page.next != START else _Staged(connection, page, sender)
 
@@ -119,22 +115,22 @@ def drop(connection: sqlite3.Connection, sender: str) -> int:
     return connection.execute("DELETE FROM staged_pages WHERE sender = ?", (sender,)).rowcount
 
 
+@dataclass(frozen=True, slots=True)
 class _Staged:
     """The pages of a whole delta, read one at a time."""
 
-    def __init__(self, connection: sqlite3.Connection, last: Delta, sender: str) -> None:
-        self._connection = connection
-        self._last = last
-        self._sender = sender
+    connection: sqlite3.Connection
+    last: Delta
+    sender: str
 
     def __iter__(self) -> Iterator[Delta]:
-        numbers = self._connection.execute("SELECT number FROM staged_pages WHERE sender = ?", (self._sender,))
+        numbers = self.connection.execute("SELECT number FROM staged_pages WHERE sender = ?", (self.sender,))
         for (number,) in sorted(numbers.fetchall()):
-            texts, retracted, check, vectors = self._connection.execute(
+            texts, retracted, check, vectors = self.connection.execute(
                 "SELECT texts, retracted, checksum, vectors FROM staged_pages WHERE number = ?", (number,)
             ).fetchone()
             check_row(check, texts, retracted)
-            yield replace(self._last, items=_unpack(texts, vectors), retracted=unpack_names(retracted))
+            yield replace(self.last, items=_unpack(texts, vectors), retracted=unpack_names(retracted))
 
 
 def _keep(connection: sqlite3.Connection, page: Delta, sender: str) -> None:

@@ -7,9 +7,6 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from fedrag_flwr.hypergraph.base import Units
 from fedrag_flwr.memory.store.schema import unpack_vectors
 from fedrag_flwr.records import Granularity, Hyperedge
@@ -47,6 +44,13 @@ def units(
         (granularity,) if ids is None else (granularity, listed(ids)),
     ).fetchall()
     return Units(granularity, tuple(row[0] for row in rows), unpack_vectors([row[1] for row in rows], dimension))
+
+
+def units_state(connection: sqlite3.Connection, granularity: Granularity) -> tuple[int, int]:
+    """How many units of one granularity there are, and the latest version of one: differs whenever they do."""
+    state = "SELECT count(*), coalesce(max(version), 0) FROM units WHERE granularity = ?"
+    count, latest = connection.execute(state, (granularity,)).fetchone()
+    return int(count), int(latest)
 
 
 def unit_numbers(connection: sqlite3.Connection, ids: Iterable[str]) -> dict[str, int]:
@@ -88,26 +92,3 @@ def hyperedges(
         )
         for index, (number, edge, grain, _) in enumerate(rows)
     ]
-
-
-def index_ids(connection: sqlite3.Connection, kind: str) -> list[str]:
-    """The ids of what an index covers, sorted."""
-    if kind == "item":
-        rows = connection.execute("SELECT id FROM items ORDER BY id")
-    else:
-        rows = connection.execute("SELECT id FROM units WHERE granularity = ? ORDER BY id", (kind,))
-    return [row[0] for row in rows]
-
-
-def vectors_since(
-    connection: sqlite3.Connection, kind: str, since: int, dimension: int
-) -> tuple[list[str], NDArray[np.float32]]:
-    """Ids, sorted, and (n, dimension) vectors of what came after a version."""
-    if kind == "item":
-        cursor = connection.execute("SELECT id, vector FROM items WHERE version > ? ORDER BY id", (since,))
-    else:
-        cursor = connection.execute(
-            "SELECT id, vector FROM units WHERE granularity = ? AND version > ? ORDER BY id", (kind, since)
-        )
-    rows = cursor.fetchall()
-    return [row[0] for row in rows], unpack_vectors([row[1] for row in rows], dimension)

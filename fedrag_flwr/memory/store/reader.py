@@ -20,15 +20,7 @@ _Asked = TypeVar("_Asked", Passage, Sentence)
 
 
 class StoreReader:
-    """The reading half of a store.
-
-    Parameters
-    ----------
-    database
-        The SQLite file, the truth.
-    identity
-        What the store was made with.
-    """
+    """The reading half of a store."""
 
     def __init__(self, database: Database, identity: Mapping[str, str]) -> None:
         self._database = database
@@ -93,13 +85,7 @@ class StoreReader:
             return Document(*row[:4])
 
     def passages(self, ids: Sequence[str] | None = None) -> list[Passage]:
-        """Passages in the order of their ids as given, or all by document and reading order.
-
-        Raises
-        ------
-        NotFoundError
-            If an id is not there.
-        """
+        """Passages in the order of the ids as given, or all in reading order; raises NotFoundError for unknown ids."""
         with self._database.reading() as connection:
             which = "p.granularity = 'paragraph'" if ids is None else f"p.id {LISTED} AND +p.granularity = 'paragraph'"
             rows = connection.execute(
@@ -119,13 +105,7 @@ class StoreReader:
             return found if ids is None else _as_asked("passage", ids, {passage.id: passage for passage in found})
 
     def sentences(self, ids: Sequence[str] | None = None) -> list[Sentence]:
-        """Sentences in the order of their ids as given, or all by document and reading order.
-
-        Raises
-        ------
-        NotFoundError
-            If an id is not there.
-        """
+        """Sentences, as `passages` gives passages."""
         with self._database.reading() as connection:
             found = _sentences(connection, f"s.id {LISTED}", ids)
             return found if ids is None else _as_asked("sentence", ids, {sentence.id: sentence for sentence in found})
@@ -215,7 +195,11 @@ class StoreReader:
     def own_version(self) -> int:
         """The version at which an own memory last came, changed or went."""
         with self._database.reading() as connection:
-            return item_rows.own_version(connection)
+            row = connection.execute(
+                "SELECT max(coalesce((SELECT max(version) FROM items WHERE own = 1), 0),"
+                " coalesce((SELECT max(version) FROM retractions WHERE own = 1), 0))"
+            ).fetchone()
+            return int(row[0])
 
     def gave_version(self, version: int) -> bool:
         """Whether others may know of a version; not where the store was put back to one from before it."""
@@ -292,8 +276,8 @@ class StoreReader:
             queries.hyperedges(connection, self._dimension)
             item_rows.items(connection, self._dimension)
             item_rows.rejected(connection, self._dimension)
-            for granularity in ("paragraph", "sentence"):
-                queries.vectors_since(connection, granularity, 0, self._dimension)
+            queries.units(connection, "paragraph", self._dimension)
+            queries.units(connection, "sentence", self._dimension)
         self.passages()
         for document_id in self.digests():
             self.document(document_id)

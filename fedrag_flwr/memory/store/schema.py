@@ -189,13 +189,7 @@ def pack_vector(vector: Vector) -> bytes:
 
 
 def unpack_vectors(blobs: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
-    """Unpack blobs to an (n, dimension) float32 array.
-
-    Raises
-    ------
-    StoreCorruptError
-        If a blob has another length or its CRC-32 differs.
-    """
+    """Unpack blobs to an (n, dimension) float32 array; raises StoreCorruptError where length or CRC-32 differs."""
     size = 4 * dimension
     for blob in blobs:
         if len(blob) != size + 4 or zlib.crc32(memoryview(blob)[:size]).to_bytes(4, "little") != blob[size:]:
@@ -210,13 +204,7 @@ def checksum(*texts: str) -> int:
 
 
 def check_row(expected: int, *texts: str) -> None:
-    """Compare a row's texts with its checksum.
-
-    Raises
-    ------
-    StoreCorruptError
-        If they differ.
-    """
+    """Compare a row's texts with its checksum; raises StoreCorruptError where they differ."""
     if checksum(*texts) != expected:
         raise damaged("row")
 

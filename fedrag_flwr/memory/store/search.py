@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from fedrag_flwr.hypergraph.rows import cosine
 from fedrag_flwr.memory.store import MemoryStore, item_rows
-from fedrag_flwr.records import Hyperedge, MemoryItem, Vector
+from fedrag_flwr.records import Hyperedge, MemoryItem
 
 _UNITS_LOOKED_AT = 64  # for the hyperedges next to one
 _ESCAPED = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})  # the wildcards of LIKE
@@ -14,14 +13,7 @@ _ESCAPED = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})  # the wildcard
 def find_items(store: MemoryStore, words: str, offset: int, limit: int) -> tuple[int, list[MemoryItem]]:
     """Memories whose question or answer holds each word, own ones first: how many there are, and some of them.
 
-    Parameters
-    ----------
-    store
-        The device's.
-    words
-        Separated by spaces; capitals do not count. Empty for all memories.
-    offset, limit
-        Which of them.
+    `words` are separated by spaces, and capitals do not count; without any it gives all memories.
     """
     forms = [_forms(word) for word in words.split()]
     patterns = [f"%{form.translate(_ESCAPED)}%" for own in forms for form in own]
@@ -73,9 +65,3 @@ def nearest_hyperedges(store: MemoryStore, edge: Hyperedge, most: int) -> list[t
     found = store.hyperedges(ids=list(dict.fromkeys(ids))[:most])
     nearness = [(one, cosine(edge.prototype, one.prototype)) for one in found]
     return sorted(nearness, key=lambda pair: (-pair[1], pair[0].id))
-
-
-def cosine(first: Vector, second: Vector) -> float:
-    """Cosine of two vectors; 0 where one has no direction."""
-    lengths = float(np.linalg.norm(first) * np.linalg.norm(second))
-    return float(first @ second) / lengths if lengths else 0.0

@@ -15,53 +15,26 @@ from typing import Self
 from fedrag_flwr.errors import StoreError, StoreMismatchError
 from fedrag_flwr.memory.store import imports, opaque, pages, queries
 from fedrag_flwr.memory.store.change import Change
-from fedrag_flwr.memory.store.database import FILE, Database, write_lock
-from fedrag_flwr.memory.store.index import Indexes, IndexKind, VectorIndex
-from fedrag_flwr.memory.store.pages import MOST_PAGES
+from fedrag_flwr.memory.store.database import FILE, LOCK_SECONDS, Database, write_lock
+from fedrag_flwr.memory.store.index import Indexes, VectorIndex
 from fedrag_flwr.memory.store.reader import StoreReader, device_and_dimension
 from fedrag_flwr.memory.store.schema import MENDED
-from fedrag_flwr.memory.store.writer import Jump, Writer, jump
-from fedrag_flwr.records import START, Delta, ImportReport, Pending
+from fedrag_flwr.memory.store.writer import Writer
+from fedrag_flwr.records import START, Delta, Granularity, ImportReport, Pending
 from fedrag_flwr.sqlite_errors import REBUILD, own_errors
 
 _log = logging.getLogger(__name__)
 
 
 class MemoryStore(StoreReader):
-    """One device's store; `open` makes it. Threads may share it; each process opens its own.
-
-    Parameters
-    ----------
-    database
-        The SQLite file, the truth.
-    identity
-        What the store was made with.
-    secret
-        The secret behind opaque ids.
-    foreign_limit
-        Most memories of other origins.
-    most_pages
-        Most pages in which a delta may come.
-    jump
-        By how much the version grows with a change.
-    """
+    """One device's store; `open` makes it. Threads may share it; each process opens its own."""
 
     _passes_on = False  # whether what others share goes on from here
 
-    def __init__(
-        self,
-        database: Database,
-        identity: Mapping[str, str],
-        secret: bytes,
-        foreign_limit: int,
-        most_pages: int,
-        jump: Jump = jump,
-    ) -> None:
+    def __init__(self, database: Database, identity: Mapping[str, str], secret: bytes, foreign_limit: int) -> None:
         super().__init__(database, identity)
         self._secret = secret
         self._foreign_limit = foreign_limit
-        self._most_pages = most_pages
-        self._jump = jump
         self._indexes = Indexes(database, self._dimension)
 
     @classmethod
@@ -71,10 +44,7 @@ class MemoryStore(StoreReader):
         identity: Mapping[str, str],
         *,
         create: bool = True,
-        lock_timeout: float = 30.0,
         foreign_limit: int = 1_000_000,
-        most_pages: int = MOST_PAGES,
-        jump: Jump = jump,
     ) -> Self:
         """Open a device's store, or make it.
 
@@ -86,35 +56,19 @@ class MemoryStore(StoreReader):
             What the store is made with; `device` and `dimension` are needed, new keys are recorded.
         create
             Make the store where there is none.
-        lock_timeout
-            Seconds to wait for another writer.
         foreign_limit
             Most memories of other origins.
-        most_pages
-            Most pages in which a delta may come.
-        jump
-            By how much the version grows with a change.
 
-        Raises
-        ------
-        StoreMismatchError
-            If a key was recorded with another value, or the schema is older or newer.
-        StoreCorruptError
-            If the file is torn or is not a store.
-        StoreLockedError
-            If another process makes the store and does not finish.
-        StoreFullError
-            If the disk is full.
-        StoreError
-            If there is no store, or the directory cannot be used.
+        Raises StoreError if there is none or the directory cannot be used; of its kinds StoreMismatchError if a key or
+        the schema is another, StoreCorruptError if the file is torn or no store, StoreLockedError, and StoreFullError.
         """
         with own_errors(path, FILE):
             if not (path / FILE).exists():
                 if not create:
                     raise StoreError("there is no store here", where=path.name, fix="build it first")
                 device_and_dimension(identity)
-                _create(path, lock_timeout)
-        database = Database(path, lock_timeout)
+                _create(path)
+        database = Database(path)
         try:
             database.check()
             known = _reconcile(database, identity)
@@ -122,22 +76,20 @@ class MemoryStore(StoreReader):
                 expected = queries.state(connection, "secret")
             with own_errors(path, FILE):
                 secret = opaque.load_secret(path, expected)
-                _drop_index_files(path)
-            return cls(database, known, secret, foreign_limit, most_pages, jump)
+            return cls(database, known, secret, foreign_limit)
         except BaseException:
             database.close()
             raise
 
     @staticmethod
-    def erase(path: Path, lock_timeout: float = 30.0) -> None:
+    def erase(path: Path) -> None:
         """Remove a store's files, whole or torn, so that it can be built again; nothing else in the directory goes."""
         with own_errors(path, FILE):
             if not path.is_dir():
                 return
-            with write_lock(path, lock_timeout):
+            with write_lock(path, LOCK_SECONDS):
                 for name in (FILE, f"{FILE}-wal", f"{FILE}-shm", f"{FILE}.new", opaque.SECRET):
                     (path / name).unlink(missing_ok=True)
-                _drop_index_files(path)
 
     def close(self) -> None:
         """Close the store's connections."""
@@ -156,16 +108,8 @@ class MemoryStore(StoreReader):
 
         Removing or replacing a document removes its units and exactly the memories whose support includes one of them.
 
-        Raises
-        ------
-        NotFoundError
-            If a hyperedge or memory names a unit, or `remembered` a document, that is not there.
-        StoreMismatchError
-            If vectors have another shape than the store's.
-        StoreLockedError, StoreFullError
-            If another process keeps writing, or the disk is full.
-        StoreError
-            If ids are not unique, or an own memory has no support or another origin.
+        Raises NotFoundError for a unit or document that is not there, StoreMismatchError for vectors of another shape,
+        StoreLockedError and StoreFullError, and StoreError for ids that are not unique or a memory without support.
         """
         with self._database.writing() as connection:
             shrinks = bool(change.removed or change.documents)
@@ -203,15 +147,12 @@ class MemoryStore(StoreReader):
         ``hyperedges`` (one origin's that no server can name), ``id-taken`` (another origin holds the id) and ``full``.
         The delta's version is kept as the meta value ``shared-version``.
 
-        Raises
-        ------
-        WireError
-            If a page does not go on where the last one ended, or there are too many.
+        Raises WireError if a page does not go on where the last one ended, or there are too many.
         """
         sender = delta.origin if one_origin else ""
         with self._database.writing() as connection:
             dropped = pages.drop(connection, sender) if delta.after == START else 0  # it begins anew
-            whole = pages.collect(connection, delta, sender, self._most_pages)
+            whole = pages.collect(connection, delta, sender)
             if whole is None:
                 done = imports.Import(0, 0, 0, Counter(), queries.version(connection))
             else:
@@ -235,7 +176,7 @@ class MemoryStore(StoreReader):
     def pending(self, sender: str = "") -> Pending:
         """The pages that came of a delta which is not whole yet: one that speaks for its sender alone, or any other."""
         with self._database.reading() as connection:
-            return pages.pending(connection, sender, self._most_pages)
+            return pages.pending(connection, sender)
 
     def wants_all(self, sender: str = "") -> bool:
         """Whether all is to be sent again, as memories were refused as ``full`` that there is room for now."""
@@ -254,7 +195,7 @@ class MemoryStore(StoreReader):
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def _writer(self, connection: sqlite3.Connection) -> Writer:
-        return Writer(connection, self._device, self._dimension, self._jump, passes_on=self._passes_on)
+        return Writer(connection, self._device, self._dimension, passes_on=self._passes_on)
 
     def _forget(self) -> None:
         """Clear the log of what was removed; the change itself is committed, whatever happens here."""
@@ -299,23 +240,16 @@ class MemoryStore(StoreReader):
 
     # --- indexes ---
 
-    def index(self, kind: IndexKind) -> VectorIndex:
-        """The search index over sentences, paragraphs or all memories, up to date with the store."""
-        return self._indexes.get(kind)
+    def index(self, granularity: Granularity) -> VectorIndex:
+        """The search index over sentences or paragraphs, up to date with the store."""
+        return self._indexes.get(granularity)
 
 
-def _drop_index_files(path: Path) -> None:
-    """Remove the copies of vectors that earlier releases kept beside the store."""
-    for file in path.glob("*.faiss"):
-        for one in (file, file.with_suffix(".json")):
-            one.unlink(missing_ok=True)
-
-
-def _create(path: Path, lock_timeout: float) -> None:
+def _create(path: Path) -> None:
     """Make a store with its secret, unless another process was quicker."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir(mode=0o700, exist_ok=True)
-    with write_lock(path, lock_timeout):
+    with write_lock(path, LOCK_SECONDS):
         if (path / FILE).exists():
             return
         secret = opaque.make_secret(path)

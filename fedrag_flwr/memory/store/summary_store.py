@@ -20,15 +20,7 @@ _DEVICES = """CREATE TABLE IF NOT EXISTS devices (
 
 
 class SummaryStore:
-    """What devices have shared of their summaries; each speaks for itself alone.
-
-    Parameters
-    ----------
-    root
-        The folder of the file.
-    dimension
-        Length of the vectors.
-    """
+    """What devices have shared of their summaries; each speaks for itself alone."""
 
     def __init__(self, root: Path, dimension: int) -> None:
         self._dimension = dimension
@@ -50,10 +42,7 @@ class SummaryStore:
     def take(self, batch: SummaryBatch) -> None:
         """Take a device's answer, whole or not at all; what it takes back or replaces is in no file then.
 
-        Raises
-        ------
-        WireError
-            A summary has another origin, or a vector another length; or there would be more than one device may have.
+        Raises WireError where a summary has another origin, a vector another length, or there would be too many.
         """
         for one in batch.summaries:
             if one.origin != batch.device:

@@ -6,7 +6,7 @@ import json
 import secrets
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from fedrag_flwr.memory.store.queries import LISTED
 from fedrag_flwr.memory.store.schema import MENDED, checksum, pack_facts, pack_names, pack_vector, unpack_vectors
 from fedrag_flwr.records import Hyperedge, MemoryItem, Passage, Sentence
 
-Jump = Callable[[], int]
 LONGEST_JUMP = 2**18  # on the wire a version has 40 bits: some eight million changes of a store
 
 
@@ -35,18 +34,7 @@ def jump() -> int:
 class Writer:
     """Writes one change; every row that it adds carries the version that the store will have.
 
-    Parameters
-    ----------
-    connection
-        A connection in a write transaction.
-    device
-        The device's name: the origin of its own memories.
-    dimension
-        Length of a vector.
-    jump
-        By how much the store's version grows.
-    passes_on
-        Whether what others share goes on from here, so that it is told, too, where they withdraw it.
+    With `passes_on` what others share goes on from here, so that it is told, too, where they withdraw it.
     """
 
     def __init__(
@@ -54,7 +42,6 @@ class Writer:
         connection: sqlite3.Connection,
         device: str,
         dimension: int,
-        jump: Jump = jump,
         *,
         passes_on: bool = False,
     ) -> None:

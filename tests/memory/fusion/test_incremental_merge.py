@@ -81,7 +81,7 @@ class Devices:
 
 def open_shared(root: Path, rules: FusionRules = RULES, encoder: Encoder | None = None) -> SharedMemory:
     models = small_models()
-    return SharedMemory.open(root, encoder or models.encoder, models.pipeline, rules=rules)
+    return SharedMemory(root, encoder or models.encoder, models.pipeline, rules=rules)
 
 
 def plain(items: list[MemoryItem] | tuple[MemoryItem, ...]) -> set[tuple[object, ...]]:

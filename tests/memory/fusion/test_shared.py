@@ -15,7 +15,7 @@ from fedrag_flwr.memory.fusion.merge import FUSION, owners
 from fedrag_flwr.memory.fusion.shared import SharedMemory
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import shared_id
-from fedrag_flwr.memory.store.pages import MOST_PAGES, PAGE_BYTES, weight
+from fedrag_flwr.memory.store.pages import PAGE_BYTES, weight
 from fedrag_flwr.records import START, Cursor, Delta, MemoryItem, Pending
 from tests.memory.store.samples import unit_vector
 from tests.strategies.federation import small_models
@@ -41,9 +41,9 @@ def upload(origin: str, *items: MemoryItem, version: int = 1, since: int = 0, go
     return Delta(origin, since, version, items, gone, generation="g")
 
 
-def open_shared(root: Path, *, page_bytes: int = PAGE_BYTES, most_pages: int = MOST_PAGES) -> SharedMemory:
+def open_shared(root: Path, *, page_bytes: int = PAGE_BYTES) -> SharedMemory:
     models = small_models()
-    return SharedMemory.open(root, models.encoder, models.pipeline, page_bytes=page_bytes, most_pages=most_pages)
+    return SharedMemory(root, models.encoder, models.pipeline, page_bytes=page_bytes)
 
 
 @pytest.fixture
@@ -229,8 +229,11 @@ def test_a_wrong_page_is_refused_and_changes_nothing(case: str, shared: SharedMe
     assert [one.id for one in shared.items()] == kept(item("old", "a"))
 
 
-def test_pages_without_end_are_cut_and_the_device_may_begin_again(tmp_path: Path) -> None:
-    shared = open_shared(tmp_path / "shared", most_pages=3)
+def test_pages_without_end_are_cut_and_the_device_may_begin_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fedrag_flwr.memory.store.pages.MOST_PAGES", 3)
+    shared = open_shared(tmp_path / "shared")
     pages = paged(many("a", 10), 1)
     shared.take(pages[0])
     shared.take(pages[1])

@@ -80,6 +80,11 @@ def test_a_longer_answer_of_the_sentence_takes_the_place_of_a_part_of_it(given_a
     assert fuller("hemp", given_answer, "The bell hangs on a rope of hemp.") == whole
 
 
+def test_a_longer_answer_is_found_behind_letters_that_are_two_in_lower_case() -> None:
+    assert fuller("Vessa", "lake vessa", "The Große Bucht joins Lake Vessa near Mirren.") == "Lake Vessa"
+    assert fuller("", "", "Lake Vessa is deep.") == ""
+
+
 @pytest.mark.parametrize(
     ("given_answer", "expected", "same"),
     [

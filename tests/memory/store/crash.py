@@ -17,7 +17,7 @@ import numpy as np
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change
 from fedrag_flwr.memory.store.database import FILE
-from tests.memory.store.samples import delta, hyperedge, memory, new_document, open_store, snapshot
+from tests.memory.store.samples import check_index, delta, hyperedge, memory, new_document, open_store, snapshot
 
 _CYCLE = 7
 
@@ -61,7 +61,6 @@ def child(directory: Path) -> None:
             store.opaque("item", [f"item {version}"])
             if version % 2 == 0:
                 store.index("sentence")
-                store.index("item")
 
 
 def crash_rounds(directory: Path, rounds: int, seed: int) -> CrashReport:
@@ -103,12 +102,8 @@ def _compare(device: Path, peace: MemoryStore, acknowledged: int, before: int) -
             step(peace, peace.version)
         assert snapshot(store) == snapshot(peace)
         assert store.retracted_since(0) == peace.retracted_since(0)
-        for kind in ("sentence", "paragraph"):
-            units = store.units("sentence" if kind == "sentence" else "paragraph")
-            index = store.index("sentence" if kind == "sentence" else "paragraph")
-            assert index.ids == units.ids
-            np.testing.assert_array_equal(index.vectors, units.vectors)
-        assert list(store.index("item").ids) == [item.id for item in store.items()]
+        check_index(store, "sentence")
+        check_index(store, "paragraph")
     return version
 
 

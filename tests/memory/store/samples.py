@@ -1,6 +1,7 @@
 """Small documents, memories and whole changes for the store's tests, and what a store holds as plain values."""
 
 import hashlib
+import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,20 +10,25 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change, NewDocument, Rejected
-from fedrag_flwr.records import Delta, Document, Fact, Hyperedge, MemoryItem, Passage, Sentence
+from fedrag_flwr.memory.store.writer import Writer
+from fedrag_flwr.records import Delta, Document, Fact, Granularity, Hyperedge, MemoryItem, Passage, Sentence
 
 DIMENSION = 8
 IDENTITY = {"device": "a", "dimension": str(DIMENSION), "encoder": "mini"}
 PER_DOCUMENT = 2  # passages, and sentences in each passage
 
 
-def by_one() -> int:
-    """By how much versions grow here, so that a test can tell them."""
-    return 1
+class ByOne(MemoryStore):
+    """A store whose versions grow by one, so that a test can tell them."""
+
+    def _writer(self, connection: sqlite3.Connection) -> Writer:
+        writer = super()._writer(connection)
+        writer._version = writer._version_before + 1
+        return writer
 
 
 def open_store(path: Path, **identity: str) -> MemoryStore:
-    return MemoryStore.open(path, IDENTITY | identity, lock_timeout=5.0, jump=by_one)
+    return ByOne.open(path, IDENTITY | identity)
 
 
 def unit_vector(name: str, dimension: int = DIMENSION) -> NDArray[np.float32]:
@@ -123,6 +129,17 @@ def plain_item(item: MemoryItem) -> tuple[object, ...]:
         *(item.id, item.question, item.answer, item.kind, item.answer_type, item.hyperedges, item.anchors),
         *(item.embedding.tobytes(), item.origin, item.support),
     )
+
+
+def check_index(store: MemoryStore, granularity: Granularity) -> None:
+    """See that the index of a granularity finds its units, and nothing else, by their vectors."""
+    units, index = store.units(granularity), store.index(granularity)
+    assert len(index) == len(units.ids)
+    scores, names = index.search(units.vectors, len(units.ids))
+    place, cosines = {unit: row for row, unit in enumerate(units.ids)}, units.vectors @ units.vectors.T
+    for row, found in enumerate(names):
+        assert sorted(found) == list(units.ids)
+        np.testing.assert_allclose(scores[row], cosines[row, [place[unit] for unit in found]], atol=1e-5)
 
 
 def plain_edge(edge: Hyperedge) -> tuple[object, ...]:

@@ -26,6 +26,7 @@ from tests.memory.store.crash import crash_rounds
 from tests.memory.store.samples import (
     DIMENSION,
     IDENTITY,
+    check_index,
     delta,
     memory,
     new_document,
@@ -46,8 +47,8 @@ def device(tmp_path: Path) -> Path:
         store.apply(replace(two_documents(), held=(rejected("kept from all", ["d1/0/0"]),)))
         store.import_delta(delta(memory("f1", origin="b")))
         store.apply(Change(documents=tuple(new_document(f"more{n}", passages=4) for n in range(8))))
-        for kind in ("sentence", "paragraph", "item"):
-            store.index(kind)
+        store.index("sentence")
+        store.index("paragraph")
     return path
 
 
@@ -175,24 +176,18 @@ def test_a_lost_secret_is_named(device: Path, body: bytes | None) -> None:
 # --- indexes ---
 
 
-def test_index_files_of_earlier_releases_go(device: Path) -> None:
-    for name in ("sentence.faiss", "sentence.json"):
-        (device / name).write_bytes(b"vectors of what may have been removed")
-    with open_store(device) as store:
-        assert len(store.index("sentence")) == store.counts().sentences
-    assert not [file.name for file in device.iterdir() if file.stem == "sentence"]
-
-
 def test_an_index_follows_the_store(device: Path) -> None:
     with open_store(device) as store:
         assert store.index("sentence") is store.index("sentence")
         store.apply(Change(removed=("more1",), documents=(new_document("more2", edition=1), new_document("a-first"))))
-        for kind in ("sentence", "paragraph"):
-            units = store.units("sentence" if kind == "sentence" else "paragraph")
-            index = store.index("sentence" if kind == "sentence" else "paragraph")
-            rows = {unit: index.vectors[row].tobytes() for row, unit in enumerate(index.ids)}
-            assert rows == {unit: units.vectors[row].tobytes() for row, unit in enumerate(units.ids)}
-        scores, ids = store.index("sentence").search(units.vectors[:3], 1000)
+        check_index(store, "sentence")
+        check_index(store, "paragraph")
+        kept = store.index("sentence")
+        store.apply(Change(items=(memory("m9", ["a-first/0"]),)))
+        assert store.index("sentence") is kept  # a memory is no unit
+        store.apply(Change(removed=("more3",)))
+        check_index(store, "sentence")
+        scores, ids = store.index("sentence").search(store.units("sentence").vectors[:3], 1000)
         assert scores.shape == (3, len(ids[0])) == (3, len(store.index("sentence")))
         assert bool((np.diff(scores, axis=1) <= 1e-6).all())
         with pytest.raises(StoreMismatchError):
@@ -227,8 +222,11 @@ def holder(device: Path) -> Iterator[subprocess.Popen[str]]:
     process.communicate()
 
 
-def test_a_second_writer_waits_and_is_told_who_writes(device: Path, holder: subprocess.Popen[str]) -> None:
-    with MemoryStore.open(device, IDENTITY, lock_timeout=0.2) as store:
+def test_a_second_writer_waits_and_is_told_who_writes(
+    device: Path, holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fedrag_flwr.memory.store.database.LOCK_SECONDS", 0.2)
+    with MemoryStore.open(device, IDENTITY) as store:
         assert len(store.items()) == 4  # readers are not held up
         before = store.version
         for write in (
@@ -369,7 +367,6 @@ def test_what_another_device_withdraws_is_in_no_file(how: str, device: Path) -> 
     later = delta(*others, retracted=["f2"] * (how == "retracted"), version=3)
     with open_store(device) as store:
         store.import_delta(delta(memory("f1", origin="b"), secret, version=2))
-        store.index("item")
 
         def holding() -> list[str]:
             files = {path.name: path.read_bytes() for path in device.iterdir() if path.is_file()}

@@ -87,7 +87,8 @@ def test_an_empty_store_answers_everything(store: MemoryStore) -> None:
     assert store.units("sentence").vectors.shape == (0, DIMENSION)
     assert (store.passages(), store.items(), store.hyperedges(), store.retracted_since(0)) == ([], [], [], [])
     assert store.hyperedges_of(["x"]) == {"x": []}
-    assert len(store.index("item")) == 0
+    assert len(store.index("sentence")) == 0
+    assert store.index("sentence").search(np.zeros(DIMENSION, dtype=np.float32), 3)[1] == [[]]
     assert store.apply(Change()) == 0
 
 
@@ -483,7 +484,7 @@ def test_only_this_user_can_read_it(tmp_path: Path) -> None:
     try:
         with open_store(tmp_path / "new" / "device") as store:
             store.apply(two_documents())
-            store.index("item")
+            store.index("paragraph")
             assert stat.S_IMODE((tmp_path / "new" / "device").stat().st_mode) == 0o700
             for file in (tmp_path / "new" / "device").iterdir():
                 assert stat.S_IMODE(file.stat().st_mode) == 0o600, file.name
@@ -494,7 +495,7 @@ def test_only_this_user_can_read_it(tmp_path: Path) -> None:
 def test_erase_takes_the_store_and_nothing_else(tmp_path: Path) -> None:
     with open_store(tmp_path / "device") as store:
         store.apply(two_documents())
-        store.index("item")
+        store.index("paragraph")
         hidden = store.opaque("item", ["m1"])
     (tmp_path / "device" / "notes.txt").write_text("mine")
     MemoryStore.erase(tmp_path / "device")

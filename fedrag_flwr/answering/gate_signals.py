@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from fedrag_flwr.answering.prompts import UNKNOWN
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import EvidenceUnit, Fact
-from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+from fedrag_flwr.text.base import QuestionAnalysis
+from fedrag_flwr.text.pipeline import Pipeline
 from fedrag_flwr.text.support import coverage, evidence_texts, forms, is_supported
 
 # How an answer says that it is none.

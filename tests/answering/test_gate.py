@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedrag_flwr.answering.gate import ALONE, INFORMED, Gate, GateModel
+from fedrag_flwr.answering.gate_signals import SIGNALS, SignalReader, Signals, says_something
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.knowledge_graph.gate import ALONE, INFORMED, Gate, GateModel
-from fedrag_flwr.knowledge_graph.gate_signals import SIGNALS, SignalReader, Signals, says_something
 from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.records import EvidenceUnit
 from simulations.fits.gate import Measured, fitted
@@ -90,7 +90,7 @@ def test_far_evidence_shows(models: Models) -> None:
 
 
 def test_where_no_candidate_says_anything_the_question_leaves(models: Models) -> None:
-    trusting = GateModel(("nearness",), (0.0,), 9.0, 0.1)
+    trusting = GateModel(features=("nearness",), weights=(0.0,), bias=9.0, threshold=0.1)
     gate = Gate(SignalReader(models.encoder, models.pipeline), trusting)
     analysis = models.pipeline.question("Who designed Tarn Bridge?")
     decision = gate.decide(analysis, ["unknown", ""], UNITS)
@@ -104,7 +104,7 @@ def test_where_no_candidate_says_anything_the_question_leaves(models: Models) ->
 @given(signal_sets, st.integers(0, 2**16))
 def test_a_gate_says_by_how_much_each_signal_moves_it(signals: Signals, seed: int) -> None:
     weights = tuple(np.random.default_rng(seed).normal(0.0, 2.0, len(SIGNALS)).tolist())
-    model = GateModel(SIGNALS, weights, 0.3, 0.5)
+    model = GateModel(features=SIGNALS, weights=weights, bias=0.3, threshold=0.5)
     confidence = 1.0 / (1.0 + np.exp(-(0.3 + sum(weights) / 2 + sum(model.pushes(signals).values()))))
     assert model.confidence(signals) == pytest.approx(confidence)
     told = model.explained(signals).split("; ")
@@ -115,7 +115,7 @@ def test_a_gate_says_by_how_much_each_signal_moves_it(signals: Signals, seed: in
 
 @given(signal_sets, st.sampled_from(SIGNALS), unit_interval)
 def test_trust_grows_with_a_signal_of_positive_weight(signals: Signals, name: str, value: float) -> None:
-    model = GateModel(SIGNALS, (1.5,) * len(SIGNALS), -3.0, 0.5)
+    model = GateModel(features=SIGNALS, weights=(1.5,) * len(SIGNALS), bias=-3.0, threshold=0.5)
     other = dataclasses.replace(signals, **{name: value})
     assert (model.confidence(other) >= model.confidence(signals)) == (value >= getattr(signals, name)) or np.isclose(
         value, getattr(signals, name)
@@ -142,7 +142,7 @@ def test_the_threshold_sends_what_it_must_and_no_more(least_sent: float) -> None
 def test_an_ablation_looks_at_less(tmp_path: Path) -> None:
     rows = questions(100)
     model = fitted(rows, ("cosine", "jaccard"), 0.97)
-    assert model.signals == ("cosine", "jaccard")
+    assert model.features == ("cosine", "jaccard")
     changed = dataclasses.replace(rows[0].signals, nearness=0.0, certain=0.0)
     assert model.confidence(changed) == model.confidence(rows[0].signals)
     model.save(tmp_path / "gate.json")
@@ -153,8 +153,8 @@ def test_what_cannot_be_fitted_is_refused() -> None:
     alike = [dataclasses.replace(one, at_home=True) for one in questions(10)]
     with pytest.raises(SettingError):
         fitted(alike, SIGNALS, 0.97)
-    with pytest.raises(SettingError):
-        GateModel(("mood",), (1.0,), 0.0, 0.5)
+    with pytest.raises(ValueError, match="unknown signals"):
+        GateModel(features=("mood",), weights=(1.0,), bias=0.0, threshold=0.5)
 
 
 @pytest.mark.parametrize("path", [ALONE, INFORMED])
@@ -162,4 +162,4 @@ def test_the_packaged_gates_are_whole(path: Path) -> None:
     model = GateModel.load(path)
     assert 0.0 < model.threshold < 1.0
     assert model.fitted_on
-    assert ("lead" in model.signals) == (path == INFORMED)
+    assert ("lead" in model.features) == (path == INFORMED)

@@ -2,48 +2,43 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
+from pydantic import model_validator
 
-from fedrag_flwr.errors import SettingError
+from fedrag_flwr.answering.gate_signals import MEANINGS, SIGNALS, UNKNOWN_LEAD, SignalReader, Signals
+from fedrag_flwr.answering.logistic import Logistic
 from fedrag_flwr.files import read_fitted
-from fedrag_flwr.knowledge_graph.gate_signals import MEANINGS, SIGNALS, UNKNOWN_LEAD, SignalReader, Signals
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.text.base import QuestionAnalysis
 
 ALONE = Path(__file__).with_name("gate_alone.json")  # for a device that knows nothing of others
 INFORMED = Path(__file__).with_name("gate_informed.json")  # for one that holds the vectors of all summaries
-Floats = NDArray[np.float64]
 _UNKNOWN = 0.5  # what a signal counts for that is not known
 
 
-@dataclass(frozen=True, slots=True)
-class GateModel:
-    """Confidence in home's answers as a logistic function of signals."""
+class GateModel(Logistic):
+    """Confidence in home's answers as a logistic function of signals; raises ValueError for signals it cannot know."""
 
-    signals: tuple[str, ...]  # those that it looks at
-    weights: tuple[float, ...]  # one for each of them
-    bias: float  # confidence's log-odds where all signals are 0
     threshold: float  # confidence from which home answers
     fitted_on: str = ""  # what weights and threshold were fitted on
 
-    def __post_init__(self) -> None:
-        if not set(self.signals) <= set(SIGNALS) or len(self.weights) != len(self.signals):
-            raise SettingError("a gate needs known signals and one weight for each", where="gate")
+    @model_validator(mode="after")
+    def _knows_its_signals(self) -> Self:
+        if not set(self.features) <= set(SIGNALS):
+            raise ValueError("unknown signals")
+        return self
 
     def confidence(self, signals: Signals) -> float:
         """How sure home's answers are, in (0, 1)."""
-        logit = self.bias + sum(w * getattr(signals, name) for name, w in zip(self.signals, self.weights, strict=True))
-        return float(1.0 / (1.0 + np.exp(-np.clip(logit, -50.0, 50.0))))
+        return self.of([getattr(signals, name) for name in self.features])
 
     def pushes(self, signals: Signals) -> dict[str, float]:
         """By how much each signal moves confidence's log-odds, beside its being unknown: above 0 towards home."""
-        weights = zip(self.signals, self.weights, strict=True)
+        weights = zip(self.features, self.weights, strict=True)
         return {name: weight * (getattr(signals, name) - _UNKNOWN) for name, weight in weights}
 
     def explained(self, signals: Signals) -> str:
@@ -57,12 +52,12 @@ class GateModel:
 
     def save(self, path: Path) -> None:
         """Write the model as JSON."""
-        path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+        path.write_text(self.model_dump_json(indent=1) + "\n", encoding="utf-8")
 
     @classmethod
-    def load(cls, path: Path) -> GateModel:
+    def load(cls, path: Path) -> Self:
         """Read a model; raises StoreCorruptError where the file holds none."""
-        return read_fitted(path, lambda told: cls(tuple(told.pop("signals")), tuple(told.pop("weights")), **told))
+        return read_fitted(path, cls.model_validate)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,15 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from fedrag_flwr.answering.gate import Gate, GateDecision
 from fedrag_flwr.answering.judge import judged_over, told
 from fedrag_flwr.answering.read import Reader
-from fedrag_flwr.knowledge_graph.gate import Gate, GateDecision
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, OpenQuestion, Question, Vector, because
 from fedrag_flwr.retrieval.base import shortened, within
-from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+from fedrag_flwr.text.base import QuestionAnalysis
 from fedrag_flwr.text.options import without_options
+from fedrag_flwr.text.pipeline import Pipeline
 
 Retrieve = Callable[[Vector, int], list[EvidenceUnit]]
 _MOST_SOURCES = 64
@@ -41,7 +42,8 @@ class GraphAnswers:
         """One answer over home's evidence, whatever it is worth."""
         start = self.clock()
         vector, analysis = self._read(question)
-        return self._reasoned(question, analysis, self.evidence(vector), start)
+        judged = judged_over(question.text, analysis, self.evidence(vector), self.reader)
+        return told(question, judged, self.device, self.abstain_below, self.clock() - start)
 
     def gated(self, question: Question) -> Answer | OpenQuestion:
         """Home's best candidate where the gate accepts it; else an open question, with that candidate as a draft."""
@@ -84,13 +86,6 @@ class GraphAnswers:
     def _read(self, question: Question) -> tuple[Vector, QuestionAnalysis]:
         [vector] = self.encoder.encode([question.text])
         return vector, self.pipeline.question(question.text)
-
-    def _reasoned(
-        self, question: Question, analysis: QuestionAnalysis, units: Sequence[EvidenceUnit], start: float
-    ) -> Answer:
-        read = within(units, self.words)
-        judged = judged_over(question.text, analysis, read, self.reader)
-        return told(question, judged, self.device, self.abstain_below, self.clock() - start)
 
 
 def _drafted(
