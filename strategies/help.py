@@ -107,7 +107,8 @@ class HelpingRag(FederatedRag):
         """As much evidence as goes into one request: the longest stays out, and who gave it is named."""
         kept, out = fitting([_size(part) for part in evidence], _ROOM)
         for place in out:
-            if (owner := self.node_of(evidence[place].units[0].origin)) is not None:
+            units = evidence[place].units
+            if units and (owner := self.node_of(units[0].origin)) is not None:
                 self.transport.miss(owner, "it sent more evidence than goes into one message with the others'")
         return tuple(evidence[place] for place in kept)
 

@@ -115,6 +115,8 @@ class Reporter:
         cost = Cost(written.seconds, 1, written.tokens_in, written.tokens_out, written.cached)
         statements = []
         for text, number in _STATEMENT.findall(written.text)[:_MOST_STATEMENTS]:
+            if not 1 <= int(number) <= len(notes):  # an endpoint may know nothing of grammars
+                continue
             note = notes[int(number) - 1]
             if _bears(note, text.strip(" ."), question):
                 statements.append(f"{text.strip(' .')} ({_reference(note)}).")

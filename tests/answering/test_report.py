@@ -98,6 +98,16 @@ def test_statements_carry_their_origin_and_conflicts_are_named() -> None:
     assert calls == 2
 
 
+@pytest.mark.parametrize("number", [0, 9])
+def test_a_statement_of_no_note_is_left_out(number: int) -> None:
+    """The grammar gives no such number, but a model behind an address may not be bound by it."""
+    report, _ = told(
+        f"Tarn Bridge was opened in 1924 ({number}). Tarn Bridge was opened in 1931 ({number_of('1931')})."
+    )
+    assert report.startswith("Tarn Bridge was opened in 1931 (museums/r2).")
+    assert "1924 (" not in report.partition("In conflict")[0]
+
+
 @pytest.mark.parametrize(
     "statement",
     [

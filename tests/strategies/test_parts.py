@@ -70,6 +70,13 @@ def test_more_evidence_than_a_message_has_places_for_stays_out(first: FirstRun) 
     wire.encode(FinishRequest((), fitting), run=RUN)
 
 
+def test_evidence_without_units_that_stays_out_names_nobody(first: FirstRun) -> None:
+    settings = first.files.settings
+    strategy = MemoryFusion(settings, [], ServerTools(settings))
+    fitting = strategy._fitting([Evidence(f"q{number}", ()) for number in range(10_001)])
+    assert 9_000 < len(fitting) < 10_001
+
+
 def test_an_answer_that_stands_is_not_asked_again(first: FirstRun) -> None:
     files = first.files.with_changes(baselines="", strategy="no-rag")
     strategy = make_strategy("no-rag", files.settings, files.questions[:1], ServerTools(files.settings))
