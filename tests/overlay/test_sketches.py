@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fedrag_flwr.overlay.sketches import FADING, claim, counts_of, gossip, levels_of, noisy_sketch, offers
+from fedrag_flwr.overlay.sketches import FADING, claim, counts_of, levels_of, noisy_sketch, offers
 from fedrag_flwr.overlay.topology import make_overlay
+from simulations.overlay.simulator import gossip
 
 ROWS = st.lists(st.lists(st.integers(0, 255), min_size=4, max_size=4), min_size=1, max_size=6)
 
