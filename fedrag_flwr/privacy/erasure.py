@@ -65,9 +65,6 @@ class QueryFocusedErasure:
         self._pipeline = pipeline
         self._encoder = encoder
 
-    def validate(self) -> None:
-        """There is nothing to check."""
-
     def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """Erase from each bundle what its question does not need."""
         asked = list(dict.fromkeys(bundle.question for bundle in bundles if bundle.question))
@@ -84,12 +81,12 @@ class QueryFocusedErasure:
         for field in range(1, len(bundle.prose)):
             own = [one for one in sentences if one.field == field]
             kept = [one for one in own if one.score >= KEEP * best]
-            changes += [Change(field, SENTENCE, self.name, masked=True)] * (len(own) - len(kept))
+            changes += [Change(field, SENTENCE, masked=True)] * (len(own) - len(kept))
             written = []
             for one in kept:
                 text, erased = self._written(one, asked.analysis, title)
                 written.append(text)
-                changes += [Change(field, kind, self.name, masked=True) for kind in erased]
+                changes += [Change(field, kind, masked=True) for kind in erased]
             if own:
                 prose[field] = " ".join(written)
         # What comes after reads the whole for names: a sentence alone may not show that a word is one.

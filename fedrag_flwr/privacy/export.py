@@ -88,11 +88,6 @@ class ExportFilter:
     ----------
     names
         The private names that are looked for in all that leaves.
-
-    Raises
-    ------
-    SettingError
-        If an operator cannot work as it is set up.
     """
 
     def __init__(
@@ -106,15 +101,12 @@ class ExportFilter:
         share_documents: bool = False,
         outgoing: OutgoingLedger | None = None,
     ) -> None:
-        for operator in operators:
-            operator.validate()
         self._operators = tuple(operators)
         self._share_documents = share_documents
         self._encoder = encoder
         self._pipeline = pipeline
         self._opaque = opaque
         self._device = device
-        self._counts: Counter[str] = Counter()
         self.outgoing = OutgoingLedger(None) if outgoing is None else outgoing
         self.names = KnownNames() if names is None else names
         self.names.searched = self.rewrites
@@ -124,11 +116,6 @@ class ExportFilter:
         """What released forms depend on: the operators and their rules, the encoder and the text pipeline."""
         chain = "+".join(operator.name for operator in self._operators) or "none"
         return f"{RULES}|{chain}|{self._encoder.id}|{self._pipeline.id}"
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """What passed, what was withheld and what was changed why, since the export filter was made."""
-        return MappingProxyType(dict(self._counts))
 
     @property
     def rewrites(self) -> bool:
@@ -225,8 +212,6 @@ class ExportFilter:
             released = sorted(best, key=lambda unit: (-unit.score, unit.id))
         if not released or released[0].score < least:
             released = []
-        if not question:  # operators that keep what a question needs have kept all of these
-            self._counts["evidence passed without a question"] += len(released[:most])
         removed = Counter(change.type for bundle in rewritten for change in bundle.changes)
         return replace(
             self._released("evidence", tuple(released[:most]), withheld), removed=MappingProxyType(dict(removed))
@@ -287,7 +272,7 @@ class ExportFilter:
         released = tuple(
             SharedDocument(self._hide(one.id), one.title[:MOST_LINE], _in_parts(one.text)) for one in documents
         )
-        self._passed("documents", released)
+        self.outgoing.note("documents", released)
         return released
 
     def release_answer(self, answer: Answer, question: str = "", beside: Sequence[str] = ()) -> Answer:
@@ -316,10 +301,9 @@ class ExportFilter:
         [bundle] = self._operate([answer_bundle(answer, self._expected(question, clean(answer.text)), read)])
         released = shown_answer(answer, bundle, self._source, measured=not self.rewrites)
         if bundle.refusal:
-            self._counts[f"answers withheld {bundle.refusal}"] += 1
-            self._passed("answers", (), 1)
+            self.outgoing.note("answers", (), 1)
         else:
-            self._passed("answers", (released,))
+            self.outgoing.note("answers", (released,))
         return released
 
     def release_question(self, text: str) -> str:
@@ -332,11 +316,10 @@ class ExportFilter:
         """
         [bundle] = self._operate([Bundle((clean(text),))])
         if bundle.refusal:
-            self._counts[f"questions withheld {bundle.refusal}"] += 1
-            self._passed("questions", (), 1)
+            self.outgoing.note("questions", (), 1)
             return ""
         released = bundle.prose[0][:MOST_LINE]
-        self._passed("questions", (released,))
+        self.outgoing.note("questions", (released,))
         return released
 
     def release_vector(self, vector: Vector) -> Vector:
@@ -348,7 +331,7 @@ class ExportFilter:
             If it is not a finite vector of the encoder's dimension.
         """
         shown = self._rounded(vector)
-        self._passed("vectors", (shown,))
+        self.outgoing.note("vectors", (shown,))
         return shown
 
     def shown_vectors(self, passages: Content) -> NDArray[np.float32]:
@@ -380,7 +363,7 @@ class ExportFilter:
         """
         if levels.dtype != np.uint8 or levels.ndim != 1:
             raise PrivacyError("a sketch is not a row of bytes", where=self._device)
-        self._passed("sketches", (levels,))
+        self.outgoing.note("sketches", (levels,))
         return tuple(levels.tolist())
 
     def release_sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -393,7 +376,7 @@ class ExportFilter:
         """
         if values.dtype != np.float64 or values.ndim != 1 or not np.isfinite(values).all():
             raise PrivacyError("what goes into a sum is not a row of finite numbers", where=self._device)
-        self._passed("sums", (values,))
+        self.outgoing.note("sums", (values,))
         return values
 
     def _expected(self, question: str, answer: str) -> tuple[Fact, ...]:
@@ -403,15 +386,10 @@ class ExportFilter:
         return asked_for(analysis.answer_type, answer)
 
     def _operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
-        """What the operators make of texts, the documents' private names told first; changes are counted by rule."""
+        """What the operators make of texts, the documents' private names told first."""
         current = self.names.tell(bundles)
         for operator in self._operators:
             current = self._step(operator, current)
-        self._counts.update(
-            f"{'masked' if change.masked else 'replaced'} {change.type} by {change.rule}"
-            for bundle in current
-            for change in bundle.changes
-        )
         return current
 
     def _step(self, operator: Operator, bundles: Sequence[Bundle]) -> list[Bundle]:
@@ -450,14 +428,9 @@ class ExportFilter:
             return ""
         return f"{origin}/{self._hide(own_id)}" if origin == self._device else source
 
-    def _passed(self, what: str, records: Sequence[object], withheld: int = 0) -> None:
-        self._counts[f"{what} passed"] += len(records)
-        self.outgoing.note(what, records, withheld)
-
     def _released(self, what: str, items: tuple[T, ...], withheld: Counter[str]) -> Released[T]:
-        self._passed(what, items, withheld.total())
+        self.outgoing.note(what, items, withheld.total())
         reasons = {reason: count for reason, count in sorted(withheld.items()) if count}
-        self._counts.update({f"{what} withheld {reason}": count for reason, count in reasons.items()})
         return Released(items, MappingProxyType(reasons))
 
 

@@ -41,6 +41,11 @@ class LocalDifferentialPrivacy:
         Types of entities to perturb, of `masks.ENTITY_TYPES`.
     names
         Names found so far; by default those of this object's lifetime.
+
+    Raises
+    ------
+    SettingError
+        If types are unknown, or the partition has a group of none.
     """
 
     name = "local-differential-privacy"
@@ -56,15 +61,6 @@ class LocalDifferentialPrivacy:
         self._response = response
         self._types = frozenset(types)
         self._names = KnownNames() if names is None else names
-
-    def validate(self) -> None:
-        """Refuse unknown types and a partition that knows none of the sensitive ones.
-
-        Raises
-        ------
-        SettingError
-            If the types cannot be perturbed.
-        """
         unknown = sorted(self._types - frozenset(ENTITY_TYPES))
         if unknown:
             raise SettingError(f"unknown types: {', '.join(unknown)}", where="sensitive-types")
@@ -145,7 +141,7 @@ def _named(forms: Sequence[Found], bundle: Bundle) -> list[Found]:
     bare = replace(bundle, changes=())
 
     def stands(name: str) -> bool:
-        mask = name_replacement(name, placeholder(PERSON), PERSON, KNOWN, masked=True)
+        mask = name_replacement(name, placeholder(PERSON), PERSON, masked=True)
         return bool(rewrite(bare, [mask]).changes)
 
     asked = [form for form in forms if form.rule == KNOWN and form.type == PERSON and not stands(form.text)]
@@ -165,8 +161,7 @@ def _told(form: Found) -> dict[str, str]:
 
 def _stand_ins(form: Found, surrogate: Surrogate) -> list[Replacement]:
     """Replace an entity by its surrogate, and the words of a person's name by the surrogate's words."""
-    rule = f"{form.rule}-{surrogate.origin}"
-    found = [name_replacement(form.text, surrogate.name, form.type, rule, masked=False)]
+    found = [name_replacement(form.text, surrogate.name, form.type, masked=False)]
     if form.type == PERSON:
         first, *_ = name_tokens(surrogate.name) or [surrogate.name]
         last, *_ = family_tokens(surrogate.name) or [surrogate.name]
@@ -174,5 +169,5 @@ def _stand_ins(form: Found, surrogate: Surrogate) -> list[Replacement]:
         for word in name_tokens(form.text):
             if word != form.text:
                 value = last if word in family else first
-                found.append(name_replacement(word, value, PERSON, f"{rule}-part", masked=False))
+                found.append(name_replacement(word, value, PERSON, masked=False))
     return found

@@ -45,6 +45,11 @@ class TypeMasking:
         Private names found so far; by default those of this object's lifetime.
     analyser
         Presidio's, where what it finds is masked as well (HyFedRAG 3.4).
+
+    Raises
+    ------
+    SettingError
+        If a type to mask is none that can be found.
     """
 
     def __init__(
@@ -61,21 +66,7 @@ class TypeMasking:
         self._public = PublicNames(public_names)
         self._names = KnownNames() if names is None else names
         self._analyser = analyser
-
-    @property
-    def name(self) -> str:
-        """Which of both finders are asked."""
-        return "type-masking" if self._analyser is None else "presidio-masking"
-
-    def validate(self) -> None:
-        """Refuse unknown types.
-
-        Raises
-        ------
-        SettingError
-            If a type to mask is none that can be found.
-        """
-        known = {*IDENTIFIER_TYPES, *OPTIONAL_TYPES, *ENTITY_TYPES, *(PERSONAL_TYPES if self._analyser else ())}
+        known = {*IDENTIFIER_TYPES, *OPTIONAL_TYPES, *ENTITY_TYPES, *(PERSONAL_TYPES if analyser else ())}
         unknown = sorted(self._types - known)
         if unknown:
             raise SettingError(
@@ -83,6 +74,11 @@ class TypeMasking:
                 where="mask-types",
                 fix=f"choose from {', '.join(sorted(known))}",
             )
+
+    @property
+    def name(self) -> str:
+        """Which of both finders are asked."""
+        return "type-masking" if self._analyser is None else "presidio-masking"
 
     def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """Mask each bundle; a name found in one, now or earlier, is masked in all of them."""
@@ -150,7 +146,7 @@ class TypeMasking:
 
     def _identifiers(self, bundle: Bundle, numbers: Sequence[Found]) -> list[Replacement]:
         wanted = self._types & frozenset(IDENTIFIER_TYPES + OPTIONAL_TYPES)
-        masks = {form.text: identifier_mask(form.text, form.type, form.rule) for form in numbers}
+        masks = {form.text: identifier_mask(form.text, form.type) for form in numbers}
         folded = [probe(text) for text in (*bundle.prose, *bundle.anchors)]
         told = [
             *(_told(text, span) for text in folded for span in find_identifiers(text, wanted)),
@@ -158,7 +154,7 @@ class TypeMasking:
             *(_told(text, span) for text in folded for span in find_numbers(text, wanted)),
         ]
         for form in told:
-            masks.setdefault(form.text, identifier_mask(form.text, form.type, form.rule))
+            masks.setdefault(form.text, identifier_mask(form.text, form.type))
         return list(masks.values())
 
 
@@ -169,8 +165,8 @@ def _told(text: str, span: Span) -> Found:
 def entity_masks(form: Found) -> list[Replacement]:
     """Mask an entity wherever it is written, in any case, and each part of a person's name."""
     value = placeholder(form.type)
-    whole = name_replacement(form.text, value, form.type, form.rule, masked=True)
+    whole = name_replacement(form.text, value, form.type, masked=True)
     if form.type != PERSON:
         return [whole]
     parts = [part for part in name_tokens(form.text) if part != form.text]
-    return [whole, *(name_replacement(part, value, PERSON, f"{form.rule}-part", masked=True) for part in parts)]
+    return [whole, *(name_replacement(part, value, PERSON, masked=True) for part in parts)]

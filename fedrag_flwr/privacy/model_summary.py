@@ -12,8 +12,6 @@ from fedrag_flwr.privacy.operators import Bundle, Change
 from fedrag_flwr.privacy.replacement import PLACEHOLDER
 from fedrag_flwr.privacy.word_lists import STOP_WORDS
 
-WRITTEN, REFUSED = "summary-written", "summary-refused"
-
 _ONE_LINE = Grammar(r"root ::= [^\n]+")
 _SUMMARY_TOKENS = 72
 _WORTH_IT = 240  # characters from which a summary is shorter than what it sums up
@@ -55,9 +53,6 @@ class ModelSummary:
         self._generator = generator
         self._seed = seed
 
-    def validate(self) -> None:
-        """There is nothing to check."""
-
     def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """Sum up each bundle that has a question and a long text."""
         return [self._sum_up(bundle) if bundle.question and bundle.prose else bundle for bundle in bundles]
@@ -76,7 +71,7 @@ class ModelSummary:
         except FedragError:
             told = ""  # one text must not cost a round all its others
         taken = 0 < len(told) < len(text) and brings_nothing(told, bundle.prose)
-        change = Change(field, "TEXT", WRITTEN if taken else REFUSED, masked=False)
+        change = Change(field, "TEXT", masked=False)
         prose = (*bundle.prose[:field], told) if taken else bundle.prose
         return replace(bundle, prose=prose, changes=(*bundle.changes, change))
 

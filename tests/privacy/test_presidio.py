@@ -115,7 +115,7 @@ def test_public_names_stay(pipeline: SpacyPipeline) -> None:
 
 def test_unknown_types_are_refused(pipeline: SpacyPipeline) -> None:
     with pytest.raises(SettingError, match="SHOE_SIZE"):
-        TypeMasking(pipeline, ("SHOE_SIZE",), analyser=PersonalDataAnalyser(pipeline)).validate()
+        TypeMasking(pipeline, ("SHOE_SIZE",), analyser=PersonalDataAnalyser(pipeline))
 
 
 def test_no_socket_is_opened(pipeline: SpacyPipeline, monkeypatch: pytest.MonkeyPatch) -> None:
