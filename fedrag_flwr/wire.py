@@ -17,7 +17,7 @@ from fedrag_flwr.errors import SchemaVersionError, WireError
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 from fedrag_flwr.wire_columns import from_columns, most_values, to_columns
 
-SCHEMA = 14
+SCHEMA = 15
 MOST_STEP = 2**62
 _FIX = "look at the side that sent it; both must run the same version of the app"
 KIB, MIB = 2**10, 2**20

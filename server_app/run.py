@@ -253,7 +253,6 @@ def _together(earlier: BuildReport, later: BuildReport) -> BuildReport:
         corpus_tokens=earlier.corpus_tokens + later.corpus_tokens,
         failed=tuple(dict.fromkeys((*earlier.failed, *later.failed))),
         rejects=later.rejects or earlier.rejects,
-        loss=later.loss or earlier.loss,
         cost=earlier.cost + later.cost,
         peak_rss_mb=max(earlier.peak_rss_mb, later.peak_rss_mb),
         graph=later.graph or earlier.graph,
