@@ -9,8 +9,9 @@ from flwr.common import log
 
 from fedrag_flwr.errors import CipherError
 from fedrag_flwr.exchange.sums import tagged_term
+from fedrag_flwr.privacy.ckks.parameters import chunks
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
-from fedrag_flwr.privacy.ckks.sums import COLLUSION, add_ciphertexts, ciphertexts_of
+from fedrag_flwr.privacy.ckks.sums import COLLUSION, add_ciphertexts
 from fedrag_flwr.privacy.seals import SealingKey, check_tag
 from fedrag_flwr.records import DeviceCard, GroupRequest, PeerKey, SealedMessage, SealedMessages, SumParts, SumTerm
 from strategies.transport import Request, Transport
@@ -107,7 +108,7 @@ class PrivateSums:
             try:
                 tagged = tagged_term(self._transport.name(node_id), step, term.parts)
                 check_tag(self._key.tag_key(self._cards[node_id].key), term.tag, *tagged)
-                if len(term.parts) != ciphertexts_of(count):
+                if len(term.parts) != chunks(count):
                     raise CipherError("another number of ciphertexts than the sum takes", where="sum")
                 add_ciphertexts([term.parts], sandbox)
                 usable.append(term.parts)

@@ -205,16 +205,6 @@ class EnclaveProcess:
         self._child = Child(__name__, [told], settings.federation.round_timeout, _MOST_BYTES)
         [self.public] = self._told([b"key"])
 
-    @property
-    def pid(self) -> int:
-        """The process's id."""
-        return self._child.pid
-
-    @property
-    def alive(self) -> bool:
-        """Whether it runs; another in its place has another key."""
-        return self._child.alive
-
     def ask(self, questions: SealedMessages, peers: Sequence[PeerKey]) -> SealedMessages:
         """Requests for peers, sealed inside.
 

@@ -93,7 +93,7 @@ class SummaryNumbers:
 
     @cached_property
     def _file(self) -> DurableFile:
-        return DurableFile(self._path, "summary numbers", _SCHEMA, 1)
+        return DurableFile(self._path, "summary numbers", _SCHEMA)
 
     def _last(self, key: bytes) -> int:
         with self._file.reading() as connection:

@@ -6,7 +6,6 @@ key that both share: it proves who sealed what.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,15 +15,14 @@ import numpy as np
 from fedrag_flwr import wire
 from fedrag_flwr.errors import CipherError, WireError
 from fedrag_flwr.exchange.routing import SummaryNumbers, restored, rounded
-from fedrag_flwr.exchange.sealed import context_of
+from fedrag_flwr.exchange.sealed import context_of, open_secret, seal_secret
 from fedrag_flwr.memory.store.summary_store import MOST_SUMMARIES
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy.seals import SealingKey, check_tag, seal, seal_once, tag
+from fedrag_flwr.privacy.seals import SealingKey, seal_once
 from fedrag_flwr.records import (
     ImportReport,
     OwnedRows,
     RoundedOverview,
-    SealedMessage,
     SealedOverview,
     SealedSummaries,
     SealRequest,
@@ -34,7 +32,7 @@ from fedrag_flwr.records import (
 from fedrag_flwr.settings import RoutingSettings
 
 _LOG = logging.getLogger(__name__)
-_KEY = 32
+_WHAT, _KEY = "summaries", 32
 _MOST_REFUSED = 64  # that a report names
 _EACH = 160  # bytes of a summary beside its vector: its opaque id, its device's name, and what stands around them
 _AROUND = 4_096  # bytes of a sealed message beside its summaries
@@ -91,8 +89,7 @@ class PrivateSummaries:
         keys = []
         for member in request.members:
             try:
-                proof = tag(self._key.tag_key(member.key), *_proven(context, sealed))
-                keys.append(SealedMessage("", member.device, seal(secret + proof, member.key, context)))
+                keys.append(seal_secret(_WHAT, secret, self._key, member, context, sealed))
             except CipherError as error:
                 _LOG.warning("%s cannot read the summaries: %s", member.device, error.what)
         return SealedSummaries(self._device, number, sealed, tuple(keys))
@@ -126,10 +123,11 @@ class PrivateSummaries:
         if [message.device for message in sealed.keys] != [self._device]:
             raise CipherError("there is no key to them for this device", where="sealed message")
         context = self._context(sealed.device, sealed.number, run)
-        opened = self._key.open(sealed.keys[0].sealed, context)
-        check_tag(self._key.tag_key(sender), opened[_KEY:], *_proven(context, sealed.sealed))
+        secret = open_secret(_WHAT, sealed.keys[0].sealed, self._key, sender, context, sealed.sealed)
+        if len(secret) != _KEY:
+            raise CipherError("the key to them is none", where="sealed message")
         self._numbers.check(sender, sealed.number)
-        told = self._unpacked(SealingKey(opened[:_KEY]).open(sealed.sealed, context), run)
+        told = self._unpacked(SealingKey(secret).open(sealed.sealed, context), run)
         if len(told) > MOST_SUMMARIES:
             raise WireError(f"a device may have {MOST_SUMMARIES:,} summaries", where="sealed message")
         for one in told:
@@ -152,15 +150,10 @@ class PrivateSummaries:
 
     def _context(self, sender: str, number: int, run: str) -> str:
         about = f"{number} {self._settings.precision} {self._encoder.id}"
-        return context_of("summaries", run, about, sender)
+        return context_of(_WHAT, run, about, sender)
 
 
 def most_sealed(precision: str, dimension: int) -> int:
     """Bytes of the largest sealed message in which a device's summaries may stand, with vectors of a dimension."""
     each = dimension if precision == "int8" else 2 * dimension + _EACH
     return _AROUND + MOST_SUMMARIES * each
-
-
-def _proven(context: str, sealed: bytes) -> tuple[bytes, ...]:
-    """What a sender's tag stands for."""
-    return (b"summaries", context.encode(), hashlib.sha256(sealed).digest())

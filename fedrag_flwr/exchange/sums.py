@@ -12,18 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import CipherError, WireError
-from fedrag_flwr.exchange.sealed import context_of
+from fedrag_flwr.exchange.sealed import context_of, open_secret, seal_secret
 from fedrag_flwr.files import making_in
 from fedrag_flwr.privacy.ckks.sandbox import Sandbox
 from fedrag_flwr.privacy.ckks.sums import GroupCipher
 from fedrag_flwr.privacy.export import ExportFilter
-from fedrag_flwr.privacy.seals import SealingKey, check_tag, seal, tag
+from fedrag_flwr.privacy.seals import SealingKey, tag
 from fedrag_flwr.records import (
     ControllerRequest,
     ControllerUpdate,
     GroupRequest,
     PeerKey,
-    SealedMessage,
     SealedMessages,
     SumParts,
     SumTerm,
@@ -34,7 +33,7 @@ from fedrag_flwr.retrieval.evidence_sources import FEATURES
 _LOG = logging.getLogger(__name__)
 _KEPT = 16  # runs
 _UNDONE = ".new"  # a key that is being made
-_PROOF = 32  # bytes of a tag
+_WHAT = "group key"
 Values = NDArray[np.float64]
 
 
@@ -78,10 +77,8 @@ class GroupSums:
         if request.sealed:
             if len(request.peers) != 1:
                 raise WireError("a sealed key comes from one peer", where="GroupRequest")
-            context, [peer] = context_of("group key", run, "", self._device), request.peers
-            opened = self._sealed.open(request.sealed, context)
-            key, proof = opened[:-_PROOF], opened[-_PROOF:]
-            check_tag(self._sealed.tag_key(peer.key), proof, *_proven(context, key))
+            context, [peer] = context_of(_WHAT, run, "", self._device), request.peers
+            key = open_secret(_WHAT, request.sealed, self._sealed, peer.key, context)
             self._forget(run)
             self._cipher(run).take(key)
             self._drop_old()
@@ -91,10 +88,9 @@ class GroupSums:
         self._drop_old()
         sealed_messages = []
         for peer in request.peers:
-            context = context_of("group key", run, "", peer.device)
+            context = context_of(_WHAT, run, "", peer.device)
             try:
-                proof = tag(self._sealed.tag_key(peer.key), *_proven(context, key))
-                sealed_messages.append(SealedMessage("", peer.device, seal(key + proof, peer.key, context)))
+                sealed_messages.append(seal_secret(_WHAT, key, self._sealed, peer, context))
             except CipherError as error:
                 _LOG.warning("%s takes no part in the sums: %s", peer.device, error.what)
         return SealedMessages(self._device, tuple(sealed_messages))
@@ -176,11 +172,6 @@ def _name(run: str) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _proven(context: str, key: bytes) -> tuple[bytes, ...]:
-    """What the tag of the peer that made a key stands for."""
-    return (b"group key", context.encode(), hashlib.sha256(key).digest())
 
 
 def tagged_term(device: str, step: str, parts: Sequence[bytes]) -> tuple[bytes, ...]:

@@ -56,9 +56,6 @@ class Expertise(Generic[P]):
         self._credit: dict[tuple[P, int], tuple[float, int]] = {}
         self._judged: dict[P, tuple[float, float, int]] = {}
 
-    def __len__(self) -> int:
-        return len(self._credit)
-
     def tick(self, questions: int = 1) -> None:
         """Questions were seen: what was learnt before counts a little less."""
         self.now += questions

@@ -42,11 +42,6 @@ class Overlay:
         """The peers that are present."""
         return tuple(peer for peer in self._near if peer not in self.away)
 
-    @property
-    def edges(self) -> list[tuple[int, int]]:
-        """Each edge once, the smaller peer first."""
-        return [(one, other) for one, near in self._near.items() for other in near if one < other]
-
     def neighbours(self, peer: int) -> Sequence[int]:
         """The present neighbours of a peer; where all of them are away, one of theirs or anybody stands in."""
         own = self._near.get(peer, {})

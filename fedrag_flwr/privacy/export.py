@@ -31,7 +31,7 @@ from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.normalise import clean
 from fedrag_flwr.privacy.operators import Bundle, Operator
 from fedrag_flwr.privacy.outgoing import OutgoingLedger
-from fedrag_flwr.privacy.vectors import Content, item_vectors, mean_vectors, rescored, rounded, shown_vectors
+from fedrag_flwr.privacy.vectors import Content, kept_vectors, mean_vectors, rescored
 from fedrag_flwr.records import (
     MOST_LINE,
     Answer,
@@ -149,9 +149,14 @@ class ExportFilter:
                 withheld[reason] += 1
             else:
                 passed.append((item, bundle))
+        asked = Content(
+            tuple(item.question for item, _ in passed),
+            np.array([item.embedding for item, _ in passed], dtype=np.float32),
+        )
+        vectors = kept_vectors(asked, [bundle for _, bundle in passed], self._encoder.encode)
         released = tuple(
             shown_item(item, bundle, self._rounded(vector), self._device, self._hide)
-            for (item, bundle), vector in zip(passed, item_vectors(passed, self._encoder), strict=True)
+            for (item, bundle), vector in zip(passed, vectors, strict=True)
         )  # also those that read alike now: where one goes the other stays
         return self._released("items", released, withheld)
 
@@ -350,8 +355,12 @@ class ExportFilter:
             If an operator fails.
         """
         rows = [row for row, text in enumerate(passages.texts) if len(text) <= MOST_PARAGRAPH]
-        read = Content(tuple(passages.texts[row] for row in rows), passages.vectors[rows])
-        return shown_vectors(read, self._operate_evidence, self._encoder.encode)
+        read = Content(tuple(clean(passages.texts[row]) for row in rows), passages.vectors[rows])
+        shown = [
+            replace(one, refusal=one.refusal or text_refusal(one.prose[0], MOST_PARAGRAPH))
+            for one in self._operate([Bundle((text,)) for text in read.texts])
+        ]
+        return kept_vectors(read, shown, self._encoder.encode)
 
     def release_levels(self, levels: NDArray[np.uint8]) -> tuple[int, ...]:
         """Release a sketch, shape (topics,), whose noise was drawn where it was made.
@@ -405,15 +414,11 @@ class ExportFilter:
             raise PrivacyError(f"operator {operator.name} {failed}, so nothing is released", where=self._device)
         return rewritten
 
-    def _operate_evidence(self, bundles: Sequence[Bundle]) -> list[Bundle]:
-        """As `_operate`, and refuse a text of which nothing is left, or too much."""
-        return [
-            replace(one, refusal=one.refusal or text_refusal(one.prose[0], MOST_PARAGRAPH))
-            for one in self._operate(bundles)
-        ]
-
     def _rounded(self, vector: Vector) -> Vector:
-        return rounded(vector, self._encoder.dimension, self._device)
+        """One vector, shape (dimension,), as float32 of float16 precision."""
+        if vector.shape != (self._encoder.dimension,) or not np.isfinite(vector).all():
+            raise PrivacyError("a vector is not finite or has a wrong shape", where=self._device)
+        return vector.astype(np.float16).astype(np.float32)
 
     def _hide(self, own_id: str) -> str:
         hidden = self._opaque(own_id)

@@ -119,7 +119,7 @@ class KnownNames:
     def __init__(self, path: Path | None = None) -> None:
         self.searched = True
         self._inform: Callable[[], None] = _nothing_new
-        self._file = DurableFile(path, "list of known names", _SCHEMA, 1)
+        self._file = DurableFile(path, "list of known names", _SCHEMA)
         self._seen = -1
         self._types: dict[str, str] = {}
         self._lengths: dict[str, tuple[int, ...]] = {}

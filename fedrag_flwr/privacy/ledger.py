@@ -16,6 +16,7 @@ from fedrag_flwr.files import making_in
 from fedrag_flwr.sqlite_errors import own_errors
 
 _BUSY_SECONDS = 10.0
+_VERSION = 1  # of all schemas
 _MEND = "restore it from a backup; do not delete a ledger"
 
 
@@ -33,8 +34,6 @@ class DurableFile:
         What the file is for; another kind of file at this path is refused.
     schema
         One ``CREATE TABLE`` statement.
-    version
-        Schema version; a file of another version is refused.
     power_loss
         Whether a transaction must survive a power loss, too: then each waits for the disk, for milliseconds.
 
@@ -44,7 +43,7 @@ class DurableFile:
         If the file cannot be opened, is torn, or is of another kind or version.
     """
 
-    def __init__(self, path: Path | None, kind: str, schema: str, version: int, *, power_loss: bool = True) -> None:
+    def __init__(self, path: Path | None, kind: str, schema: str, *, power_loss: bool = True) -> None:
         self._name = path.name if path else kind
         self._folder = path.parent if path else Path("memory")
         self._lock = threading.RLock()
@@ -55,14 +54,16 @@ class DurableFile:
             with self.writing():
                 self._connection.execute("CREATE TABLE IF NOT EXISTS about (kind TEXT PRIMARY KEY, version INTEGER)")
                 self._connection.execute(
-                    "INSERT OR IGNORE INTO about SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM about)", (kind, version)
+                    "INSERT OR IGNORE INTO about SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM about)", (kind, _VERSION)
                 )
                 self._connection.execute(schema)
             about = self._connection.execute("SELECT kind, version FROM about").fetchall()
-        if about != [(kind, version)]:
+        if about != [(kind, _VERSION)]:
             self.close()
             raise StoreMismatchError(
-                f"it is not a {kind} of version {version}", where=self._name, fix="use another file or an older release"
+                f"it is not a {kind} of version {_VERSION}",
+                where=self._name,
+                fix="use another file or an older release",
             )
 
     @contextmanager
@@ -158,7 +159,7 @@ class BudgetLedger:
         if not (math.isfinite(limit) and limit > 0):
             raise SettingError("it must be a positive number", where="budget-limit")
         self.limit = limit
-        self._file = DurableFile(path, "budget ledger", _SCHEMA, 1)
+        self._file = DurableFile(path, "budget ledger", _SCHEMA)
 
     def spent(self, entity: str) -> float:
         """Give the epsilon that an entity (its digest) has spent."""
@@ -232,7 +233,7 @@ class SurrogateMemo:
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = DurableFile(path, "surrogate memo", _MEMO_SCHEMA, 1)
+        self._file = DurableFile(path, "surrogate memo", _MEMO_SCHEMA)
 
     def get(self, entities: Sequence[str], partition: str, epoch: int) -> dict[str, str]:
         """Look up the surrogates of entity digests; those that have none yet are left out."""

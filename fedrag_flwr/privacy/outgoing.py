@@ -61,7 +61,7 @@ class OutgoingLedger:
 
     @cached_property
     def _file(self) -> DurableFile:
-        return DurableFile(self._path, "outgoing ledger", _SCHEMA, 1, power_loss=False)  # it counts, and spends nothing
+        return DurableFile(self._path, "outgoing ledger", _SCHEMA, power_loss=False)  # it counts, and spends nothing
 
     def note(self, kind: str, records: Sequence[object], withheld: int = 0) -> None:
         """Note what this thread lets leave."""

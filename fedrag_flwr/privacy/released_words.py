@@ -41,12 +41,12 @@ class ReleasedWords:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with making_in(path.parent.parent):  # within it a durable file takes its turn in its own folder
             try:
-                self._file = DurableFile(path, _KIND, _SCHEMA, 1)
+                self._file = DurableFile(path, _KIND, _SCHEMA)
             except StoreCorruptError:
                 _LOG.warning("the %s was torn and is made anew", _KIND)
                 for part in path.parent.glob(f"{path.name}*"):
                     part.unlink()
-                self._file = DurableFile(path, _KIND, _SCHEMA, 1)
+                self._file = DurableFile(path, _KIND, _SCHEMA)
 
     def add(self, words: Collection[str], known: Collection[str]) -> None:
         """Note the digests of words that leave (`known_names.lead_digests`).

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -66,12 +67,13 @@ def told(report: str, writer: Writer = "model") -> tuple[str, int]:
     return answer.report, answer.cost.llm_calls
 
 
-def test_a_replayed_report_keeps_its_seconds() -> None:
+def test_a_replayed_report_keeps_its_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     class Replayed(Script):
         def complete(self, prompt: Prompt, **how: Any) -> list[Completion]:
             return [replace(one, seconds=5.0, cached=True) for one in super().complete(prompt, **how)]
 
-    made = replace(reporter(""), clock=lambda: 0.0)
+    made = reporter("")
+    monkeypatch.setattr("fedrag_flwr.caching.report.time", SimpleNamespace(perf_counter=lambda: 0.0))
     for script, seconds in ((Script("1924", ""), 0.0), (Replayed("1924", ""), 10.0)):
         asked = replace(made, reader=replace(made.reader, generator=partial(replace, script)))
         cost = asked.answer(ASKED, made.input(ASKED.text, UNITS)).cost

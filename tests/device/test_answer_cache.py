@@ -9,7 +9,7 @@ import pytest
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.memory.store.change import Change
 from fedrag_flwr.overlay.answer_cache import AnswerCache
-from fedrag_flwr.overlay.walk_records import WalkNotes
+from fedrag_flwr.overlay.walk_records import Json, Kind, WalkNotes
 from fedrag_flwr.records import Answer, AnswerMode, Delta, Evidence, EvidenceUnit, MemoryItem, Question, because
 from fedrag_flwr.retrieval.evidence_sources import FEATURES
 from fedrag_flwr.settings import Plain, Settings
@@ -86,7 +86,12 @@ def test_states_are_read_once_for_all_answers(device: EdgeDevice, monkeypatch: p
     device.walks.cache.keep(ASKED, GIVEN, VECTOR, units)
     read: list[str] = []
     get = WalkNotes.get
-    monkeypatch.setattr(WalkNotes, "get", lambda notes, kind, name="": (read.append(kind), get(notes, kind, name))[1])
+
+    def noting(notes: WalkNotes, kind: Kind, name: str = "") -> Json | None:
+        read.append(kind)
+        return get(notes, kind, name)
+
+    monkeypatch.setattr(WalkNotes, "get", noting)
     device.walks.cache.sweep()
     assert device.walks.cache.find(ASKED, VECTOR) is not None
     assert read == ["states", "states"]

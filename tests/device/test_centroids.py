@@ -151,7 +151,12 @@ def test_what_was_made_is_kept_until_documents_or_names_change(root: Path, monke
     with opened(root, **{"privacy.export": "type-masking"}) as device:
         made: list[Content] = []
         show = device.export.shown_vectors
-        monkeypatch.setattr(device.export, "shown_vectors", lambda passages: (made.append(passages), show(passages))[1])
+
+        def noting(passages: Content) -> NDArray[np.float32]:
+            made.append(passages)
+            return show(passages)
+
+        monkeypatch.setattr(device.export, "shown_vectors", noting)
         first = told(asked(device))
         assert told(asked(device)) == first
         assert len(made) == 1

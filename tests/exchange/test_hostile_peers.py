@@ -120,7 +120,7 @@ def test_evidence_of_any_length_costs_no_home_the_enclave_s_answers(files: Feder
 def test_a_crash_of_the_enclave_leaves_no_core_file(files: Federation) -> None:
     enclave = EnclaveProcess(files.settings, RUN)
     try:
-        limits = Path(f"/proc/{enclave.pid}/limits").read_text(encoding="ascii")
+        limits = Path(f"/proc/{enclave._child.pid}/limits").read_text(encoding="ascii")
         assert re.search(r"Max core file size +0 +0 ", limits)
     finally:
         enclave.close()

@@ -272,7 +272,7 @@ def test_forged_input_is_refused_and_the_honest_go_on(tmp_path: Path) -> None:
         became = {kind: attack(target, FORGERIES[kind](target.good, np.random.default_rng(7))) for kind in FORGERIES}
         assert {kind for kind, what in became.items() if what == "taken"} <= harmless
         assert attack(target, target.good) == "taken"
-    pid = scorer.worker.pid
+    pid = scorer._sandbox.worker.pid
     status = Path(f"/proc/{pid}/status")
     if status.is_file():
         [peak] = [line for line in status.read_text().splitlines() if line.startswith("VmHWM")]
@@ -291,10 +291,10 @@ def test_a_worker_that_needs_too_much_memory_fails_alone(pair: Pair, group: Grou
             small.call("score", [b""], matrix=str(vast), dimension=str(DIMENSION))
         with pytest.raises(CipherError, match="check_secret: the process that was given it died"):
             small.call("check_secret", [bytes(LITTLE)], secret=secret)
-        assert small.worker.pid == 0
+        assert small._sandbox.worker.pid == 0
         total = add_ciphertexts([group.encrypt(np.ones(3), 0.0, np.random.default_rng(0))] * 2, small)
         assert group.total(total, 3) == pytest.approx(2.0)
-        assert small.worker.starts == 2
+        assert small._sandbox.worker.starts == 2
     finally:
         small.close()
     assert pair.sandbox.call("check_secret", [bytes(LITTLE)], secret=secret) == []  # where there is room

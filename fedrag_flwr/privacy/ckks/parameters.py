@@ -85,7 +85,7 @@ def galois_element(rotation: int) -> int:
 
 
 def chunks(rows: int) -> int:
-    """Ciphertexts that the scores of so many rows take."""
+    """Ciphertexts that so many numbers take, such as the scores of so many rows."""
     return -(-rows // SLOTS)
 
 

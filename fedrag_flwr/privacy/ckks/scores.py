@@ -20,7 +20,6 @@ from fedrag_flwr.files import making_in, replace_file
 from fedrag_flwr.privacy.ckks.parameters import MOST_CIPHERTEXT, MOST_KEYS, MOST_ROWS, SLOTS, check_bytes, chunks
 from fedrag_flwr.privacy.ckks.sandbox import MEMORY, Sandbox
 from fedrag_flwr.privacy.ledger import DurableFile
-from fedrag_flwr.processes import Child
 
 Floats = NDArray[np.float32]
 T = TypeVar("T")
@@ -132,11 +131,6 @@ class SummaryScorer:
         self._held = ExitStack()  # keeps the matrix locked, by which other runs see that it is needed
         self.shape = (0, 0)
 
-    @property
-    def worker(self) -> Child:
-        """The process that scores."""
-        return self._sandbox.worker
-
     def close(self) -> None:
         """End the worker, and let go of the rows."""
         self._sandbox.close()
@@ -239,7 +233,7 @@ class QuestionQuota:
     """
 
     def __init__(self, path: Path | None, most: int) -> None:
-        self._file = DurableFile(path, "question quota", _SCHEMA, 1)
+        self._file = DurableFile(path, "question quota", _SCHEMA)
         self._most = most
 
     def take(self, known_as: Collection[str], epoch: int, wanted: int) -> int:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import CipherError
 from fedrag_flwr.files import write_private
-from fedrag_flwr.privacy.ckks.parameters import MOST_CIPHERTEXT, SLOTS, check_bytes
+from fedrag_flwr.privacy.ckks.parameters import MOST_CIPHERTEXT, check_bytes, chunks
 from fedrag_flwr.privacy.ckks.sandbox import Sandbox
 
 COLLUSION = (
@@ -96,7 +96,7 @@ class GroupCipher:
         CipherError
             It is no sum under this key.
         """
-        if len(ciphertexts) != ciphertexts_of(count):
+        if len(ciphertexts) != chunks(count):
             raise CipherError("there is another number of ciphertexts than the sum takes", where="sum")
         [found] = self._sandbox.call("decrypt_values", ciphertexts, secret=str(self._secret), most=str(MOST))
         values = np.frombuffer(found, dtype=np.float64)
@@ -107,11 +107,6 @@ class GroupCipher:
 
 def _rounded(values: Values) -> Values:
     return np.ascontiguousarray(np.rint(values / STEP) * STEP, dtype=np.float64)
-
-
-def ciphertexts_of(count: int) -> int:
-    """How many ciphertexts so many numbers take."""
-    return -(-count // SLOTS)
 
 
 def add_ciphertexts(parties: Sequence[Sequence[bytes]], sandbox: Sandbox) -> list[bytes]:
