@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import secrets
-from contextlib import suppress
 from pathlib import Path
 
-from fedrag_flwr.errors import StoreCorruptError
-from fedrag_flwr.files import write_private
-
-_SALT = "salt.key"
-_BYTES = 32
+from fedrag_flwr.privacy.seals import kept_secret
 
 
 class CacheKeys:
@@ -30,14 +24,7 @@ class CacheKeys:
     """
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = folder / _SALT
-        if not path.exists():
-            with suppress(FileExistsError):  # of two processes that begin together one writes, and both read that
-                write_private(path, secrets.token_bytes(_BYTES))
-        self._salt = path.read_bytes()
-        if len(self._salt) != _BYTES:
-            raise StoreCorruptError("the salt of the caches is torn", where=_SALT, fix="delete the folder of caches")
+        self._salt = kept_secret(folder / "salt.key", "delete the folder of caches")
 
     def of(self, *parts: str) -> str:
         """Give the key of some texts in this order: the first 32 hex digits of HMAC-SHA-256."""

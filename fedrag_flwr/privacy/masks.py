@@ -114,7 +114,7 @@ class TypeMasking:
             folded = probe(text)
             hidden = [match.span() for match in PLACEHOLDER.finditer(text)]
             found += [
-                Found(folded[span.start : span.end], span.type, span.rule)
+                Found(folded[span.start : span.end], span.type, "presidio")  # whoever found it, all that it finds lasts
                 for span in self._analyser.find(text)
                 if span.type in self._types and not any(span.start < end and start < span.end for start, end in hidden)
             ]

@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from fedrag_flwr.demo import PARTITION, PARTITION_STRONG, PUBLIC_NAMES
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.models.base import Encoder, Generator
 from fedrag_flwr.privacy.analyser import PERSONAL_TYPES, PersonalDataAnalyser
@@ -28,6 +29,7 @@ from fedrag_flwr.settings import PrivacySettings
 from fedrag_flwr.text.base import Pipeline
 
 FURTHER = ("erasure", "presidio", "summary")  # operators beside the mode's, in the order of their work
+_SHIPPED = {"demo": PARTITION, "demo-strong": PARTITION_STRONG}
 
 
 def open_export_filter(
@@ -136,7 +138,7 @@ def read_partition(settings: PrivacySettings) -> EntityPartition:
     StoreCorruptError
         The file is not a whole partition.
     """
-    return load_partition(_shipped().get(settings.partition) or Path(settings.partition).expanduser())
+    return load_partition(_SHIPPED.get(settings.partition) or Path(settings.partition).expanduser())
 
 
 def policy_digest(settings: PrivacySettings) -> str:
@@ -154,7 +156,7 @@ def read_names(source: str) -> list[str]:
     """Read public names: "demo", a JSON list, a text file with one name a line (``#`` starts a comment), or ""."""
     if not source:
         return []
-    path = _demo_names() if source == "demo" else Path(source).expanduser()
+    path = PUBLIC_NAMES if source == "demo" else Path(source).expanduser()
     try:
         text = path.read_text(encoding="utf-8")
         names = (
@@ -169,15 +171,3 @@ def read_names(source: str) -> list[str]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise SettingError("the file is no list of names", where="privacy.public-names", fix="write a JSON list")
     return [name for name in names if name]
-
-
-def _shipped() -> dict[str, Path]:
-    from fedrag_flwr.demo import PARTITION, PARTITION_STRONG
-
-    return {"demo": PARTITION, "demo-strong": PARTITION_STRONG}
-
-
-def _demo_names() -> Path:
-    from fedrag_flwr.demo import PUBLIC_NAMES
-
-    return PUBLIC_NAMES

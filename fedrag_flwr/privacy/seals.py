@@ -52,13 +52,7 @@ class SealingKey:
         StoreCorruptError
             The file holds no key.
         """
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with suppress(FileExistsError):  # made before
-            write_private(path, os.urandom(_KEY))
-        private = path.read_bytes()
-        if len(private) != _KEY:
-            raise StoreCorruptError("it holds no key", where=path.name, fix="delete it; a new one will be made")
-        return cls(private)
+        return cls(kept_secret(path))
 
     @property
     def public(self) -> bytes:
@@ -100,6 +94,17 @@ class SealingKey:
             raise CipherError("the other side's key is none", where="key") from error
         both = b"".join(sorted((self.public, other)))
         return hmac.new(shared, b"fedrag tags\0" + both, hashlib.sha256).digest()
+
+
+def kept_secret(path: Path, fix: str = "delete it; a new one will be made") -> bytes:
+    """32 random bytes in a file that its owner alone can read, made once; raises StoreCorruptError where it is torn."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with suppress(FileExistsError):  # made before; of two processes that begin together one writes, both read that
+        write_private(path, os.urandom(_KEY))
+    secret = path.read_bytes()
+    if len(secret) != _KEY:
+        raise StoreCorruptError("it holds no key", where=path.name, fix=fix)
+    return secret
 
 
 def seal(data: bytes, key: bytes, context: str) -> bytes:
