@@ -34,7 +34,10 @@ from strategies.server_tools import ServerTools
 
 
 def run_systems(grid: Grid, run_id: str, settings: Settings, gold: Sequence[GoldQuestion] | None = None) -> Path:
-    """Run the strategy and its baselines one after the other on the same devices, and write the results.
+    """Run the strategy and its baselines one after the other on the same devices, and write the results; raises
+    FederationError where too few devices took part, and SettingError where there are no such questions or no such
+    strategy, or several walks would share what devices keep, and StoreError where the journal or the results cannot be
+    written; with `resume` the same run goes on from the answers that are kept.
 
     Parameters
     ----------
@@ -51,15 +54,6 @@ def run_systems(grid: Grid, run_id: str, settings: Settings, gold: Sequence[Gold
     -------
     Path
         The results folder.
-
-    Raises
-    ------
-    FederationError
-        Too few devices took part.
-    SettingError
-        There are no such questions or no such strategy, or several walks would share what devices keep.
-    StoreError
-        The journal or the results cannot be written; with `resume` the same run goes on from the answers that are kept.
     """
     started, start = datetime.now(UTC), time.monotonic()
     gold = questions_of(settings) if gold is None else gold
@@ -113,12 +107,8 @@ def run_systems(grid: Grid, run_id: str, settings: Settings, gold: Sequence[Gold
 
 
 def check_simulated(settings: Settings) -> None:
-    """Refuse a comparison that simulated devices would refuse in the end: they follow the run's settings.
-
-    Raises
-    ------
-    SettingError
-        `centralized` is among the systems, and documents may not leave.
+    """Refuse a comparison that simulated devices would refuse in the end: they follow the run's settings; raises
+    SettingError where `centralized` is among the systems, and documents may not leave.
     """
     if Centralized.name in settings.systems and not settings.privacy.documents_leave:
         raise SettingError(
@@ -129,14 +119,9 @@ def check_simulated(settings: Settings) -> None:
 
 
 def check_run(settings: Settings) -> None:
-    """Refuse a simulated run that could not begin, or not end, before anything is loaded or sent.
-
-    Raises
-    ------
-    SettingError
-        There are no such questions or no such strategy, or a strategy refuses a setting.
-    SourceError, DocumentError
-        The questions cannot be read.
+    """Refuse a simulated run that could not begin, or not end, before anything is loaded or sent; raises SettingError
+    where there are no such questions or no such strategy, or a strategy refuses a setting, and SourceError,
+    DocumentError where the questions cannot be read.
     """
     check_simulated(settings)
     if settings.mode == "serve":

@@ -127,13 +127,7 @@ class Serving:
 
 
 def serve(grid: Grid, run_id: str, settings: Settings) -> None:
-    """Serve with the settings' strategy until the run is stopped.
-
-    Raises
-    ------
-    SettingError
-        It is none that can serve.
-    """
+    """Serve with the settings' strategy until the run is stopped; raises SettingError where it is none that can serve."""
     tools = ServerTools(settings)
     strategy = served(settings, tools)
     strategy.patience = 0.0  # who comes later is taken in then

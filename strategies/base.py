@@ -103,12 +103,8 @@ class FederatedRag(Strategy):
     # --- the run ----------------------------------------------------------------------------------
 
     def run(self, grid: Grid, run: str) -> RunOutcome:
-        """Run all phases on a grid, ask all questions, and return what that brought.
-
-        Raises
-        ------
-        FederationError
-            Fewer devices than the quorum took part.
+        """Run all phases on a grid, ask all questions, and return what that brought; raises FederationError where fewer
+        devices than the quorum took part.
         """
         self.prepare(grid, run)
         left = tuple(question for question in self.questions.values() if question.id not in self.answers)

@@ -42,12 +42,8 @@ class ControllerFedAvg(FederatedRag):
     exchanges = EVERY_EXCHANGE
 
     def share(self) -> None:
-        """Train the controller and hand it out.
-
-        Raises
-        ------
-        FederationError
-            No device has training questions with passages to tell apart, or none trained in any round.
+        """Train the controller and hand it out; raises FederationError where no device has training questions with
+        passages to tell apart, or none trained in any round.
         """
         if self.settings.exchange == "encrypted":
             self._share_privately()

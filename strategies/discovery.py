@@ -33,12 +33,8 @@ class NameKeys:
         return self._known(name) in (b"", key)
 
     def keep(self, name: str, key: bytes) -> None:
-        """Know a name under a key from now on, if it has one and the name is not known yet.
-
-        Raises
-        ------
-        StoreError
-            The file cannot be written.
+        """Know a name under a key from now on, if it has one and the name is not known yet; raises StoreError where the
+        file cannot be written.
         """
         if key and not self._known(name):
             with own_errors(self._folder, name):
@@ -93,12 +89,8 @@ def quorum_of(federation: FederationSettings, asked: int) -> int:
 
 
 def require_quorum(transport: Transport, federation: FederationSettings, present: int, asked: int, phase: str) -> None:
-    """Refuse to go on with fewer devices than the quorum of those asked, or of those the run was set up for.
-
-    Raises
-    ------
-    FederationError
-        Too few are present; it names those that are missing.
+    """Refuse to go on with fewer devices than the quorum of those asked, or of those the run was set up for; raises
+    FederationError where too few are present, and names those that are missing.
     """
     needed = quorum_of(federation, asked)
     if present < needed:

@@ -52,17 +52,13 @@ class Wanderer:
 
 
 def topology_of(told: str) -> str | list[tuple[str, str]]:
-    """Read how devices become neighbours: the name of a way to draw that, or a file of edges.
+    """Read how devices become neighbours: the name of a way to draw that, or a file of edges; raises SettingError where
+    it is neither.
 
     Returns
     -------
     str or list
         The name, or pairs of devices' names.
-
-    Raises
-    ------
-    SettingError
-        It is neither.
     """
     if told in TOPOLOGIES:
         return told

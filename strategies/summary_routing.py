@@ -48,17 +48,13 @@ _LEAST = _ROOM // 100_000 + 1  # bytes that each is counted for: an overview hol
 
 
 class SummaryRouting(ServingRag):
-    """Home answers where its gate accepts a candidate; else the owners of the nearest summaries give evidence.
+    """Home answers where its gate accepts a candidate; else the owners of the nearest summaries give evidence; raises
+    SettingError where the server is to answer over evidence, or to route by summaries, that it may not see.
 
     The server sees the summaries and the vectors of open questions, as they pass the filter. Devices see the vectors of
     each other's summaries, as far as the settings say, so that the gate knows whether others know more. Who
     answers is a setting: home, over its own and others' evidence, or the server, over what owners gave, home among
     them. With `exchange` other than plain homes choose by themselves and answer, and the server relays sealed messages.
-
-    Raises
-    ------
-    SettingError
-        The server is to answer over evidence, or to route by summaries, that it may not see.
     """
 
     name = "summary-routing"

@@ -31,12 +31,8 @@ class TopicLearning:
     needed: int  # how many devices must hold the key under which they learn
 
     def learn(self, nodes: Sequence[int]) -> list[int]:
-        """The nodes that file by the same topics then; those that hold the same already learn no others.
-
-        Raises
-        ------
-        SettingError
-            So many topics do not fit into one message.
+        """The nodes that file by the same topics then; those that hold the same already learn no others; raises
+        SettingError where so many topics do not fit into one message.
         """
         nodes = self._of_one_encoder(nodes)
         numbers = self._numbers(nodes)

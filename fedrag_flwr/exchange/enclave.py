@@ -50,12 +50,8 @@ from fedrag_flwr.text.segment import under_title
 def seal_for_enclave(
     device: str, key: SealingKey, request: EnclaveRequest, questions: Iterable[Question], run: str
 ) -> SealedMessages:
-    """Seal questions of this home for the enclave, with the key for which it is to seal the answers.
-
-    Raises
-    ------
-    WireError
-        A question is asked at another home.
+    """Seal questions of this home for the enclave, with the key for which it is to seal the answers; raises WireError
+    where a question is asked at another home.
     """
     if any(question.home != device for question in request.questions):
         raise WireError("a question of another home", where="ConfideRequest")
@@ -68,14 +64,8 @@ def seal_for_enclave(
 
 
 def open_answers(device: str, key: SealingKey, messages: Iterable[SealedMessage], run: str) -> list[Answer]:
-    """The answers that the enclave sealed for this home.
-
-    Raises
-    ------
-    CipherError
-        A sealed message is another's.
-    WireError
-        A sealed message holds something else than the answer to its question.
+    """The answers that the enclave sealed for this home; raises CipherError where a sealed message is another's, and
+    WireError where a sealed message holds something else than the answer to its question.
     """
     answers: list[Answer] = []
     for message in messages:
@@ -177,7 +167,8 @@ class Enclave:
 
 
 class EnclaveProcess:
-    """The server's handle on the enclave: it hands sealed messages in and takes sealed messages out.
+    """The server's handle on the enclave: it hands sealed messages in and takes sealed messages out; raises
+    SettingError where the server's generator is behind an address: evidence would leave the enclave.
 
     Parameters
     ----------
@@ -185,11 +176,6 @@ class EnclaveProcess:
         Of the run; the enclave keeps no generations, whatever they say.
     run
         The run's id.
-
-    Raises
-    ------
-    SettingError
-        The server's generator is behind an address: evidence would leave the enclave.
     """
 
     def __init__(self, settings: Settings, run: str) -> None:
@@ -206,14 +192,8 @@ class EnclaveProcess:
         [self.public] = self._told([b"key"])
 
     def ask(self, questions: SealedMessages, peers: Sequence[PeerKey]) -> SealedMessages:
-        """Requests for peers, sealed inside.
-
-        Raises
-        ------
-        CipherError
-            The enclave refuses, or has died since it told its key.
-        ProcessError
-            It dies, or takes too long.
+        """Requests for peers, sealed inside; raises CipherError where the enclave refuses, or has died since it told
+        its key, and ProcessError where it dies, or takes too long.
         """
         names = [part for peer in peers for part in (peer.device.encode(), peer.key)]
         [found] = self._told([b"ask", wire.pack(questions, run=self._run), *names])

@@ -67,12 +67,8 @@ class SummaryNumbers:
             return self._last(_OWN)
 
     def check(self, key: bytes, number: int) -> None:
-        """Compare a number with the highest that was taken of a member's key.
-
-        Raises
-        ------
-        StaleMessageError
-            It is no higher.
+        """Compare a number with the highest that was taken of a member's key; raises StaleMessageError where it is no
+        higher.
         """
         if number <= self._last(key):
             raise StaleMessageError("they are not newer than those that came before", where="summaries")
@@ -171,17 +167,12 @@ class PrivateRouting:
         return EncryptedQuestions(self._device, fingerprint, public, tuple(encrypted), time.perf_counter() - start)
 
     def route(self, request: RouteRequest, run: str) -> SealedMessages:
-        """Choose owners for each question and seal requests for them; neither scores nor vectors leave in clear.
+        """Choose owners for each question and seal requests for them; neither scores nor vectors leave in clear; raises
+        CipherError where scores are another question's, or were changed on their way, and WireError where a question
+        comes without scores, or there are other numbers of rows than scores, or too many.
 
         They are those of the nearest summaries and, where evidence is looked for by nearness (`fedrag`), before them
         those whom memory names; these alone where a question's scores do not decrypt.
-
-        Raises
-        ------
-        CipherError
-            Scores are another question's, or were changed on their way.
-        WireError
-            A question comes without scores, or there are other numbers of rows than scores, or too many.
         """
         asker = self._asker(request.by)
         start = time.perf_counter()
@@ -264,7 +255,8 @@ def rounded(owners: Sequence[OwnedRows], vectors: Floats) -> RoundedOverview:
 def restored(
     overview: RoundedOverview, dimension: int | None = None, most: int = _MOST_OVERVIEW
 ) -> tuple[SubgraphSummary, ...]:
-    """The summaries of an overview in bytes: numbered ids, no texts, unit rows.
+    """The summaries of an overview in bytes: numbered ids, no texts, unit rows; raises WireError where its vectors have
+    another length, it does not hold as many rows as it says, or too many, or a row is zero.
 
     Parameters
     ----------
@@ -274,11 +266,6 @@ def restored(
         The length that its vectors must have; None: any.
     most
         Rows that it may have.
-
-    Raises
-    ------
-    WireError
-        Its vectors have another length, it does not hold as many rows as it says, or too many, or a row is zero.
     """
     if dimension is not None and overview.dimension != dimension:
         raise WireError("a vector of another length than this device's encoder gives", where="RoundedOverview")

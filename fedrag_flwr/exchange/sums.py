@@ -62,17 +62,12 @@ class GroupSums:
         self._sandbox = sandbox
 
     def join(self, request: GroupRequest, run: str) -> SealedMessages:
-        """Make a run's group key and seal it to the peers, or take the one that a peer made.
+        """Make a run's group key and seal it to the peers, or take the one that a peer made; raises CipherError where
+        the sealed message is another's, or holds no key of that peer, and WireError where a sealed message comes
+        without the one peer that made it.
 
         Where it was made for these peers before, that one is sealed again: some may hold it.
         Anybody can seal a sealed message for this device; that the named peer did is proven by a tag beside the key.
-
-        Raises
-        ------
-        CipherError
-            The sealed message is another's, or holds no key of that peer.
-        WireError
-            A sealed message comes without the one peer that made it.
         """
         if request.sealed:
             if len(request.peers) != 1:
@@ -96,7 +91,8 @@ class GroupSums:
         return SealedMessages(self._device, tuple(sealed_messages))
 
     def give(self, step: str, server: bytes, values: Values, run: str, noise: float = 0.0) -> SumTerm:
-        """This device's term of a sum.
+        """This device's term of a sum; raises CipherError where a number is too large, or there is no key of a group,
+        and PrivacyError where the numbers are none that the export filter knows.
 
         Parameters
         ----------
@@ -110,13 +106,6 @@ class GroupSums:
             In which it is summed up.
         noise
             Standard deviation of what is added to each number; 0 for none.
-
-        Raises
-        ------
-        CipherError
-            A number is too large, or there is no key of a group.
-        PrivacyError
-            The numbers are none that the export filter knows.
         """
         released = self._export.release_sum(values)
         rng = np.random.default_rng()  # nobody may foresee this noise
@@ -124,12 +113,8 @@ class GroupSums:
         return SumTerm(parts, tag(self._sealed.tag_key(server), *tagged_term(self._device, step, parts)))
 
     def read(self, total: Sequence[bytes], count: int, run: str) -> Values:
-        """A run's sum of so many numbers, rounded, shape (count,).
-
-        Raises
-        ------
-        CipherError
-            It is no sum of this group's.
+        """A run's sum of so many numbers, rounded, shape (count,); raises CipherError where it is no sum of this
+        group's.
         """
         return self._cipher(run).total(total, count)
 
@@ -191,7 +176,8 @@ class PrivateTraining:
     sums: GroupSums  # of this device's groups
 
     def train(self, request: ControllerRequest, noise: float, train: Train, run: str) -> ControllerUpdate:
-        """One step: read the sums, train as on plain numbers, and encrypt what comes of it.
+        """One step: read the sums, train as on plain numbers, and encrypt what comes of it; raises CipherError where
+        the sums are not of this group.
 
         Parameters
         ----------
@@ -203,11 +189,6 @@ class PrivateTraining:
             Takes the plain step.
         run
             Whose sums they are.
-
-        Raises
-        ------
-        CipherError
-            The sums are not of this group.
         """
         update = train(self._plain(request, run))
         if not update.examples:

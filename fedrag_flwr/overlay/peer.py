@@ -142,15 +142,11 @@ class DeviceWalks:
         return self._answered(question, vector, units, start, self.cache.of(own) if given else None)
 
     def feedback(self, question_id: str, *, good: bool) -> str:
-        """Take in what somebody thinks of an answer, and say what follows from it.
+        """Take in what somebody thinks of an answer, and say what follows from it; raises NotFoundError where this
+        device keeps no answer to such a question.
 
         A bad one is never given again, questions like it go to other peers first, and the neighbour through which
         it came loses reputation: once, however often that is said.
-
-        Raises
-        ------
-        NotFoundError
-            This device keeps no answer to such a question.
         """
         judged = Judgements(self.notes).take(question_id, good=good)
         known = self.cache.condemn(question_id) if not good else self.cache.knows(question_id)

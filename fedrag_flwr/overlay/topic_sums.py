@@ -97,12 +97,8 @@ class TopicLearner:
     sums: GroupSums  # of this device's groups
 
     def topics(self) -> Topics:
-        """The topics that were learnt.
-
-        Raises
-        ------
-        SettingError
-            There are none yet, or they were learnt from other headings, or another number of them.
+        """The topics that were learnt; raises SettingError where there are none yet, or they were learnt from other
+        headings, or another number of them.
         """
         kept = self._noted(_KEPT)
         if kept is None:
@@ -112,12 +108,8 @@ class TopicLearner:
         return kept.topics
 
     def step(self, request: TopicRequest, run: str) -> TopicUpdate:
-        """Take one step of a run; the same step again gives the same, but for noise.
-
-        Raises
-        ------
-        WireError
-            This device has missed the step before, and so does not know where topics are.
+        """Take one step of a run; the same step again gives the same, but for noise; raises WireError where this device
+        has missed the step before, and so does not know where topics are.
         """
         if request.stage == "known":
             return self._told(self._noted(_KEPT))

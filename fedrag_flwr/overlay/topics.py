@@ -65,7 +65,8 @@ class ModelTopics:
 
 
 def topics_of(encoder: Encoder, file: Path = HEADINGS, kept: Path | None = None) -> Topics:
-    """Read headings, a JSON list of texts, and encode them; those that ship are of general knowledge.
+    """Read headings, a JSON list of texts, and encode them; those that ship are of general knowledge; raises
+    SettingError where the file is no such list.
 
     Parameters
     ----------
@@ -75,11 +76,6 @@ def topics_of(encoder: Encoder, file: Path = HEADINGS, kept: Path | None = None)
         The list.
     kept
         A folder for vectors, so that each list is encoded once; None: nothing is kept.
-
-    Raises
-    ------
-    SettingError
-        The file is no such list.
     """
     names = headings_of(file)
     return Topics(tuple(names), _encoded(encoder, names, kept))

@@ -13,7 +13,8 @@ _QUICKEST = 1e-3  # seconds below which delays do not differ
 
 
 class Overlay:
-    """The neighbours of each peer, in the order in which they became neighbours.
+    """The neighbours of each peer, in the order in which they became neighbours; raises SettingError where an edge
+    leads from a peer to itself.
 
     Parameters
     ----------
@@ -21,11 +22,6 @@ class Overlay:
         Pairs of peers; a pair that comes twice counts once.
     peers
         Peers that may have no edge.
-
-    Raises
-    ------
-    SettingError
-        An edge leads from a peer to itself.
     """
 
     def __init__(self, edges: Iterable[tuple[int, int]] = (), peers: Iterable[int] = ()) -> None:

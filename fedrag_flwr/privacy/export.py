@@ -128,15 +128,11 @@ class ExportFilter:
         self.outgoing.close()
 
     def release_items(self, items: Sequence[MemoryItem]) -> Released[MemoryItem]:
-        """Release own memories: texts rewritten, embedding of the rewritten question, opaque hyperedges, no support.
+        """Release own memories: texts rewritten, embedding of the rewritten question, opaque hyperedges, no support;
+        raises PrivacyError where an operator fails: nothing is released then.
 
         The released id is the opaque form of the item's own id: what did not change keeps it, and what goes can be
         withdrawn by it.
-
-        Raises
-        ------
-        PrivacyError
-            If an operator fails; nothing is released then.
         """
         withheld: Counter[str] = Counter()
         own = [item for item in items if item.origin == self._device]
@@ -169,7 +165,8 @@ class ExportFilter:
         least: float = -1.0,
         near: Mapping[str, Sequence[EvidenceUnit]] = MappingProxyType({}),
     ) -> Released[EvidenceUnit]:
-        """Release own evidence: text and title rewritten, ids opaque; what is too long is kept back unread.
+        """Release own evidence: text and title rewritten, ids opaque; what is too long is kept back unread; raises
+        PrivacyError where an operator fails: nothing is released then.
 
         Where the filter rewrites, scores and order are those of what leaves: the sentences' own would tell
         what was taken out, and of whom.
@@ -188,11 +185,6 @@ class ExportFilter:
             Score that the first must have for anything to leave.
         near
             Scored sentences of a unit, by its id: one that leaves as it is lends the unit its score.
-
-        Raises
-        ------
-        PrivacyError
-            If an operator fails; nothing is released then.
         """
         withheld: Counter[str] = Counter()
         own = [unit for unit in units if unit.origin == self._device]
@@ -225,7 +217,8 @@ class ExportFilter:
     def release_summaries(
         self, summaries: Mapping[str, str], contents: Mapping[str, Content] | None = None, *, text: bool = True
     ) -> Released[SubgraphSummary]:
-        """Release summaries of own subgraphs under opaque ids: text rewritten, and a vector of what was rewritten.
+        """Release summaries of own subgraphs under opaque ids: text rewritten, and a vector of what was rewritten;
+        raises PrivacyError where an operator fails: nothing is released then.
 
         Parameters
         ----------
@@ -235,11 +228,6 @@ class ExportFilter:
             Sentences by own id, whose mean the vector is; without, or where they are too few, it is the text's.
         text
             Whether the text leaves, or its vector alone.
-
-        Raises
-        ------
-        PrivacyError
-            If an operator fails; nothing is released then.
         """
         withheld: Counter[str] = Counter()
         passed: dict[str, str] = {}
@@ -261,12 +249,8 @@ class ExportFilter:
         return self._released("summaries", tuple(released), withheld)
 
     def release_documents(self, documents: Sequence[Document]) -> tuple[SharedDocument, ...]:
-        """Release whole documents under opaque ids, for the centralised reference only.
-
-        Raises
-        ------
-        PrivacyError
-            Unless this device says in its settings that documents may leave, and nothing is to be rewritten.
+        """Release whole documents under opaque ids, for the centralised reference only; raises PrivacyError unless this
+        device says in its settings that documents may leave, and nothing is to be rewritten.
         """
         if self.rewrites or not self._share_documents:
             raise PrivacyError(
@@ -281,7 +265,8 @@ class ExportFilter:
         return released
 
     def release_answer(self, answer: Answer, question: str = "", beside: Sequence[str] = ()) -> Answer:
-        """Release an answer: text and decisions rewritten, own sources opaque, what stays here and the report dropped.
+        """Release an answer: text and decisions rewritten, own sources opaque, what stays here and the report dropped;
+        raises PrivacyError where an operator fails.
 
         A refused answer leaves as an abstention that names the reason. Where the export filter rewrites, no measure of
         certainty leaves: it was taken of what the documents say, so that it would tell which of some guessed names
@@ -296,11 +281,6 @@ class ExportFilter:
         beside
             The texts here that the answer was taken from: a name alone seldom shows that it is one. None of another
             device's: whoever sends it would decide what is read as a name.
-
-        Raises
-        ------
-        PrivacyError
-            If an operator fails.
         """
         read = [text for text in beside if len(text) <= MOST_PARAGRAPH] if self.rewrites else []
         [bundle] = self._operate([answer_bundle(answer, self._expected(question, clean(answer.text)), read)])
@@ -312,12 +292,8 @@ class ExportFilter:
         return released
 
     def release_question(self, text: str) -> str:
-        """Release a question of the people here, rewritten as all text; empty where an operator refuses it.
-
-        Raises
-        ------
-        PrivacyError
-            If an operator fails.
+        """Release a question of the people here, rewritten as all text; empty where an operator refuses it; raises
+        PrivacyError where an operator fails.
         """
         [bundle] = self._operate([Bundle((clean(text),))])
         if bundle.refusal:
@@ -328,19 +304,16 @@ class ExportFilter:
         return released
 
     def release_vector(self, vector: Vector) -> Vector:
-        """Release one vector, shape (dimension,), as float32 of float16 precision.
-
-        Raises
-        ------
-        PrivacyError
-            If it is not a finite vector of the encoder's dimension.
+        """Release one vector, shape (dimension,), as float32 of float16 precision; raises PrivacyError where it is not
+        a finite vector of the encoder's dimension.
         """
         shown = self._rounded(vector)
         self.outgoing.note("vectors", (shown,))
         return shown
 
     def shown_vectors(self, passages: Content) -> NDArray[np.float32]:
-        """Vectors of own passages as others may know them, shape (n, dimension); by this alone none of them leaves.
+        """Vectors of own passages as others may know them, shape (n, dimension); by this alone none of them leaves;
+        raises PrivacyError where an operator fails.
 
         Those that the export filter would keep back as evidence are not among them.
 
@@ -348,11 +321,6 @@ class ExportFilter:
         ----------
         passages
             Under their titles.
-
-        Raises
-        ------
-        PrivacyError
-            If an operator fails.
         """
         rows = [row for row, text in enumerate(passages.texts) if len(text) <= MOST_PARAGRAPH]
         read = Content(tuple(clean(passages.texts[row]) for row in rows), passages.vectors[rows])
@@ -363,12 +331,8 @@ class ExportFilter:
         return kept_vectors(read, shown, self._encoder.encode)
 
     def release_levels(self, levels: NDArray[np.uint8]) -> tuple[int, ...]:
-        """Release a sketch, shape (topics,), whose noise was drawn where it was made.
-
-        Raises
-        ------
-        PrivacyError
-            If it is anything but a row of bytes.
+        """Release a sketch, shape (topics,), whose noise was drawn where it was made; raises PrivacyError where it is
+        anything but a row of bytes.
         """
         if levels.dtype != np.uint8 or levels.ndim != 1:
             raise PrivacyError("a sketch is not a row of bytes", where=self._device)
@@ -376,12 +340,8 @@ class ExportFilter:
         return tuple(levels.tolist())
 
     def release_sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Release numbers, shape (n,), into a sum that is encrypted before they leave: whoever adds up reads none.
-
-        Raises
-        ------
-        PrivacyError
-            If they are anything but a row of finite numbers.
+        """Release numbers, shape (n,), into a sum that is encrypted before they leave: whoever adds up reads none;
+        raises PrivacyError where they are anything but a row of finite numbers.
         """
         if values.dtype != np.float64 or values.ndim != 1 or not np.isfinite(values).all():
             raise PrivacyError("what goes into a sum is not a row of finite numbers", where=self._device)

@@ -95,7 +95,7 @@ Place = Literal["prose", "anchor"]
 
 
 class KnownNames:
-    """The device's private names, by digests of their words.
+    """The device's private names, by digests of their words; raises StoreError where the file cannot be opened.
 
     A text is read once, word by word: the time grows with its length, not with the number of names. A recogniser sees
     a name in one sentence and not in the next; with this, what it saw in one is found in both, now and in later rounds.
@@ -109,11 +109,6 @@ class KnownNames:
     ----------
     searched
         Whether any operator looks for them; where none does, none counts as known.
-
-    Raises
-    ------
-    StoreError
-        If the file cannot be opened.
     """
 
     def __init__(self, path: Path | None = None) -> None:

@@ -27,7 +27,8 @@ BUDGET_SPENT = "budget-spent"
 
 
 class LocalDifferentialPrivacy:
-    """Replaces entities of sensitive types by randomised response, the same surrogate everywhere.
+    """Replaces entities of sensitive types by randomised response, the same surrogate everywhere; raises SettingError
+    where types are unknown, or the partition has a group of none.
 
     k distinct entities in one bundle compose to k epsilon. A bundle with an entity whose budget is spent is refused.
 
@@ -41,11 +42,6 @@ class LocalDifferentialPrivacy:
         Types of entities to perturb, of `masks.ENTITY_TYPES`.
     names
         Names found so far; by default those of this object's lifetime.
-
-    Raises
-    ------
-    SettingError
-        If types are unknown, or the partition has a group of none.
     """
 
     name = "local-differential-privacy"

@@ -21,7 +21,8 @@ _MEND = "restore it from a backup; do not delete a ledger"
 
 
 class DurableFile:
-    """One SQLite file in WAL mode: what a transaction committed stays.
+    """One SQLite file in WAL mode: what a transaction committed stays; raises StoreError where the file cannot be
+    opened, is torn, or is of another kind or version.
 
     Threads may share it; other processes wait for its write lock.
 
@@ -36,11 +37,6 @@ class DurableFile:
         One ``CREATE TABLE`` statement.
     power_loss
         Whether a transaction must survive a power loss, too: then each waits for the disk, for milliseconds.
-
-    Raises
-    ------
-    StoreError
-        If the file cannot be opened, is torn, or is of another kind or version.
     """
 
     def __init__(self, path: Path | None, kind: str, schema: str, *, power_loss: bool = True) -> None:
@@ -140,7 +136,8 @@ class BudgetAccount:
 
 
 class BudgetLedger:
-    """Epsilon spent per entity, by sequential composition over everything that it was spent for.
+    """Epsilon spent per entity, by sequential composition over everything that it was spent for; raises SettingError
+    where the limit is not a positive number.
 
     Parameters
     ----------
@@ -148,11 +145,6 @@ class BudgetLedger:
         The device's own file; it holds digests of entities.
     limit
         Most epsilon that one entity may ever spend.
-
-    Raises
-    ------
-    SettingError
-        If the limit is not a positive number.
     """
 
     def __init__(self, path: Path, limit: float) -> None:
@@ -177,14 +169,10 @@ class BudgetLedger:
         return BudgetAccount(self.limit, int(row[0]), float(row[1]), float(row[2]), int(row[3]))
 
     def spend(self, entity: str, purpose: str, epsilon: float) -> None:
-        """Record, durably and before it is used, that an entity spends epsilon for a purpose.
+        """Record, durably and before it is used, that an entity spends epsilon for a purpose; raises BudgetError where
+        the entity would exceed the limit: then nothing is recorded.
 
         The same purpose is paid once: what is drawn for it is kept and only read again.
-
-        Raises
-        ------
-        BudgetError
-            If the entity would exceed the limit; then nothing is recorded.
         """
         with self._file.writing() as connection:
             spent = dict(connection.execute("SELECT purpose, epsilon FROM spent WHERE entity=?", (entity,)).fetchall())

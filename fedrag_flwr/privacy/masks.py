@@ -31,7 +31,8 @@ _CALENDAR = "DATE"  # no name: what is a date in one sentence is a number in the
 
 
 class TypeMasking:
-    """Replaces persons, structured identifiers and, where asked, other entities by their types.
+    """Replaces persons, structured identifiers and, where asked, other entities by their types; raises SettingError
+    where a type to mask is none that can be found.
 
     Parameters
     ----------
@@ -45,11 +46,6 @@ class TypeMasking:
         Private names found so far; by default those of this object's lifetime.
     analyser
         Presidio's, where what it finds is masked as well (HyFedRAG 3.4).
-
-    Raises
-    ------
-    SettingError
-        If a type to mask is none that can be found.
     """
 
     def __init__(

@@ -77,12 +77,8 @@ class OutgoingLedger:
             self._noted.pop(threading.get_ident(), None)
 
     def write(self, run: str, message: str, size: int) -> None:
-        """Write down what this thread has released, and the message of so many bytes that carries it.
-
-        Raises
-        ------
-        StoreError
-            The file cannot be written: then the message must not leave.
+        """Write down what this thread has released, and the message of so many bytes that carries it; raises StoreError
+        where the file cannot be written: then the message must not leave.
         """
         with self._lock:
             noted = self._noted.pop(threading.get_ident(), {})

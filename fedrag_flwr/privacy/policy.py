@@ -46,7 +46,9 @@ def open_export_filter(
     partition: EntityPartition | None = None,
     source: random.Random | None = None,
 ) -> ExportFilter:
-    """Open the export filter of one device.
+    """Open the export filter of one device; raises SettingError where the list of public names or the partition cannot
+    be read, its groups are too small, or an operator is unknown or lacks what it needs, and StoreError where the
+    partition's file is torn, or surrogates, ledger or names cannot be opened.
 
     Parameters
     ----------
@@ -66,14 +68,6 @@ def open_export_filter(
     partition, source
         Groups of names, and where draws among them come from, in place of the settings' file and the operating system:
         for experiments that must repeat.
-
-    Raises
-    ------
-    SettingError
-        The list of public names or the partition cannot be read, its groups are too small, or an operator is unknown or
-        lacks what it needs.
-    StoreError
-        The partition's file is torn, or surrogates, ledger or names cannot be opened.
     """
     further, mode = settings.further, settings.export
     if unknown := sorted(set(further) - set(FURTHER)):
@@ -129,14 +123,8 @@ def _response(
 
 
 def read_partition(settings: PrivacySettings) -> EntityPartition:
-    """Load the public partition that the settings name.
-
-    Raises
-    ------
-    SettingError
-        There is no such file, or it cannot be read.
-    StoreCorruptError
-        The file is not a whole partition.
+    """Load the public partition that the settings name; raises SettingError where there is no such file, or it cannot
+    be read, and StoreCorruptError where the file is not a whole partition.
     """
     return load_partition(_SHIPPED.get(settings.partition) or Path(settings.partition).expanduser())
 

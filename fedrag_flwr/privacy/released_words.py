@@ -20,7 +20,8 @@ _LOG = logging.getLogger(__name__)
 
 
 class ReleasedWords:
-    """Digests of every word of a device's released texts, and the private names that were compared with them.
+    """Digests of every word of a device's released texts, and the private names that were compared with them; raises
+    StoreError where the file cannot be opened.
 
     What was released stays as it is while only names are learnt that it cannot hold, so that it need not be made anew
     for each of them. The file holds digests alone.
@@ -30,11 +31,6 @@ class ReleasedWords:
     path
         The device's own file, beside what was released. Made anew, as it is where it was torn, it has an age that was
         never told before.
-
-    Raises
-    ------
-    StoreError
-        If the file cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:

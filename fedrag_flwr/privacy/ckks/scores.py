@@ -84,7 +84,8 @@ class QuestionCipher:
         return self._sandbox.call("encrypt_questions", rows, secret=str(self._secret))
 
     def choose(self, scores: Sequence[bytes], rows: int, choice: Callable[[NDArray[np.float64]], T]) -> T:
-        """Decrypt the scores of one question, round them, and give what is chosen by them.
+        """Decrypt the scores of one question, round them, and give what is chosen by them; raises CipherError where
+        these are no scores of this device's question.
 
         Exact decrypted values would tell the secret key to whoever has the ciphertexts. So they are rounded at once, to
         many units of the scheme's own, which leaves noisy equations for the key, and only the choice goes on.
@@ -97,11 +98,6 @@ class QuestionCipher:
             How many rows were scored.
         choice
             Made by the rounded scores, shape (rows,).
-
-        Raises
-        ------
-        CipherError
-            These are no scores of this device's question.
         """
         return choice(np.rint(self._decrypt(scores, rows) * _GRID) / _GRID)
 
@@ -137,12 +133,8 @@ class SummaryScorer:
         self._held.close()
 
     def learn(self, device: str, public: bytes, dimension: int) -> str:
-        """Keep a device's public keys in place of older ones, once they load; give their fingerprint.
-
-        Raises
-        ------
-        CipherError
-            They are no rotation keys for vectors of this dimension.
+        """Keep a device's public keys in place of older ones, once they load; give their fingerprint; raises
+        CipherError where they are no rotation keys for vectors of this dimension.
         """
         check_bytes(public, MOST_KEYS)
         self._sandbox.call("check_keys", [public], dimension=str(dimension))
@@ -161,12 +153,8 @@ class SummaryScorer:
         return next((path.stem.rpartition("~")[2] for path in self._kept(device)), "")
 
     def hold(self, rows: Floats) -> None:
-        """Score from now on against these rows, shape (n, dimension), unit rows.
-
-        Raises
-        ------
-        CipherError
-            There are none, or too many.
+        """Score from now on against these rows, shape (n, dimension), unit rows; raises CipherError where there are
+        none, or too many.
         """
         if not 0 < len(rows) <= MOST_ROWS:
             raise CipherError(f"{len(rows)} rows, where 1 to {MOST_ROWS} can be scored", where="rows")
@@ -192,12 +180,8 @@ class SummaryScorer:
                 path.unlink()
 
     def score(self, device: str, questions: Sequence[bytes]) -> list[list[bytes]]:
-        """Score a device's encrypted questions: for each the ciphertexts of all rows' scores.
-
-        Raises
-        ------
-        CipherError
-            The device's keys are not known, or a question is no ciphertext.
+        """Score a device's encrypted questions: for each the ciphertexts of all rows' scores; raises CipherError where
+        the device's keys are not known, or a question is no ciphertext.
         """
         if not (path := next(iter(self._kept(device)), None)):
             raise CipherError("this device's keys are not known", where=device)

@@ -47,12 +47,8 @@ class GroupCipher:
         self._sandbox.call("make_keys", secret=str(self._secret), dimension="0")
 
     def take(self, key: bytes) -> None:
-        """Keep the group's key, which another device made, once it loads; where it does not there is none.
-
-        Raises
-        ------
-        CipherError
-            It is no secret key.
+        """Keep the group's key, which another device made, once it loads; where it does not there is none; raises
+        CipherError where it is no secret key.
         """
         check_bytes(key, _MOST_KEY)
         self._secret.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -64,7 +60,8 @@ class GroupCipher:
             raise
 
     def encrypt(self, values: Values, noise: float, rng: np.random.Generator) -> list[bytes]:
-        """Encrypt own numbers, shape (n,), rounded to multiples of `STEP`; so the noise is discrete, too.
+        """Encrypt own numbers, shape (n,), rounded to multiples of `STEP`; so the noise is discrete, too; raises
+        CipherError where a number is too large, or not finite.
 
         Parameters
         ----------
@@ -74,11 +71,6 @@ class GroupCipher:
             Standard deviation of the normal noise that is added to each; 0 for none.
         rng
             Draws it.
-
-        Raises
-        ------
-        CipherError
-            A number is too large, or not finite.
         """
         noised = values + rng.normal(0.0, noise, values.shape) if noise else values
         if not np.isfinite(noised).all() or np.abs(noised).max(initial=0.0) > MOST:
@@ -87,14 +79,10 @@ class GroupCipher:
         return self._sandbox.call("encrypt_values", [body], secret=str(self._secret))
 
     def total(self, ciphertexts: Sequence[bytes], count: int) -> Values:
-        """Decrypt a sum of so many numbers, rounded to multiples of `STEP`, which hides what could tell the key.
+        """Decrypt a sum of so many numbers, rounded to multiples of `STEP`, which hides what could tell the key; raises
+        CipherError where it is no sum under this key.
 
         All devices read the same to the last bit, as honest terms add up to such multiples but for the scheme's errors.
-
-        Raises
-        ------
-        CipherError
-            It is no sum under this key.
         """
         if len(ciphertexts) != chunks(count):
             raise CipherError("there is another number of ciphertexts than the sum takes", where="sum")
@@ -110,12 +98,8 @@ def _rounded(values: Values) -> Values:
 
 
 def add_ciphertexts(parties: Sequence[Sequence[bytes]], sandbox: Sandbox) -> list[bytes]:
-    """Add up what parties encrypted under one key; no key is needed for it.
-
-    Raises
-    ------
-    CipherError
-        The parties sent different numbers of ciphertexts, or something that is none.
+    """Add up what parties encrypted under one key; no key is needed for it; raises CipherError where the parties sent
+    different numbers of ciphertexts, or something that is none.
     """
     parts = len(parties[0]) if parties else 0
     if not parts or any(len(party) != parts for party in parties):
