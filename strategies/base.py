@@ -28,6 +28,7 @@ from fedrag_flwr.records import (
     DeviceCard,
     DocumentState,
     Exchange,
+    ImportReport,
     OpenQuestion,
     Progress,
     Question,
@@ -241,13 +242,8 @@ class FederatedRag(Strategy):
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         """Take the build reports."""
-        self.builds = {}
-        for node_id, report in self.transport.open(replies, BuildReport).items():
-            if report.device == self.transport.name(node_id):
-                self.builds[node_id] = report
-            else:
-                self.transport.miss(node_id, "it reported in another device's name")
-                self._late |= {node_id}
+        self.builds = self.transport.open(replies, BuildReport)
+        self._late |= self.transport.posing
         self._require_quorum(len(self.builds), len(self.cards), "build")
         for report in self.builds.values():
             self._remember_peak(report.device, report.peak_rss_mb)
@@ -294,9 +290,6 @@ class FederatedRag(Strategy):
     def take(self, node_id: int, batch: AnswerBatch) -> None:
         """Keep a device's answers to its own questions; anything else it says is dropped and the device named."""
         home = self.transport.name(node_id)
-        if batch.device != home:
-            self.transport.miss(node_id, "it answered in another device's name")
-            return
         self._remember_peak(home, batch.peak_rss_mb)
         for answer in batch.answers:
             if self._asked_at(answer.question_id, home):
@@ -307,6 +300,16 @@ class FederatedRag(Strategy):
         for question in batch.open:
             if self._asked_at(question.question_id, home):
                 self.open[question.question_id] = question
+
+    def deliver(self, answers: Iterable[Answer]) -> None:
+        """Send answers to the homes of their questions."""
+        batches: dict[int, list[Answer]] = defaultdict(list)
+        for answer in answers:
+            if (home := self.node_of(self.questions[answer.question_id].home)) is not None:
+                batches[home].append(answer)
+        name = self.transport.name
+        outgoing = [Request(n, AnswerBatch(name(n), tuple(own), (), 0.0)) for n, own in batches.items()]
+        self.transport.exchange(outgoing, "query.deliver", ImportReport)
 
     def charge(self, question_id: str, seconds: float) -> None:
         """Add seconds that other devices spent on a question to its answer."""

@@ -135,9 +135,7 @@ class ControllerFedAvg(FederatedRag):
         found = transport.exchange([Request(node, asked) for node in nodes], "train.controller", ControllerUpdate)
         usable: dict[int, ControllerUpdate] = {}
         for node_id, update in found.items():
-            if update.device != transport.name(node_id):
-                transport.miss(node_id, "it trained in another device's name")
-            elif update.examples and len(update.values) != length:
+            if update.examples and len(update.values) != length:
                 transport.miss(node_id, "it gave another number of weights than the controller has")
             elif update.examples:
                 usable[node_id] = update

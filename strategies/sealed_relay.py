@@ -18,7 +18,6 @@ from fedrag_flwr.records import (
     SealRequest,
 )
 from fedrag_flwr.wire import LIMITS, most_bytes
-from strategies.help import fitting
 from strategies.transport import Request, Transport
 
 _ROOM = (
@@ -75,10 +74,8 @@ def fetch_sealed(
 
 def fitting_messages(transport: Transport, sent: Sequence[Sent]) -> list[SealedMessage]:
     """As many sealed messages as go into one request: the largest stay out, and who sent them is named."""
-    kept, out = fitting([_size(message) for _, message in sent], _ROOM)
-    for place in out:
-        transport.miss(sent[place][0], "it sent more in sealed messages than goes into one message with the others'")
-    return [sent[place][1] for place in kept]
+    reason = "it sent more in sealed messages than goes into one message with the others'"
+    return [message for _, message in transport.fit(sent, lambda one: _size(one[1]), _ROOM, lambda one: one[0], reason)]
 
 
 def _size(message: SealedMessage) -> int:
@@ -113,20 +110,16 @@ def relay_summaries(transport: Transport, cards: Mapping[int, DeviceCard], most:
     asked = [Request(node_id, SealRequest(members)) for node_id in cards]
     given: list[SealedSummaries] = []
     for node_id, sealed in transport.exchange(asked, "query.seal_summaries", SealedSummaries).items():
-        if sealed.device != transport.name(node_id):
-            transport.miss(node_id, "it sealed summaries in another device's name")
-        elif len(sealed.sealed) > most or any(len(key.sealed) > _MOST_KEY for key in sealed.keys):
+        if len(sealed.sealed) > most or any(len(key.sealed) > _MOST_KEY for key in sealed.keys):
             transport.miss(node_id, "it sealed more than a device's summaries take")
         else:
             given.append(sealed)
     nodes = {card.name: node_id for node_id, card in cards.items()}
-    outgoing = []
+    outgoing, reason = [], "its summaries do not go into one message with the others'"
     for node_id, card in cards.items():
         parts = _for(card.name, given)
-        kept, out = fitting([_summaries_size(part) for part in parts], _SUMMARIES_ROOM)
-        for place in out:
-            transport.miss(nodes[parts[place].device], "its summaries do not go into one message with the others'")
-        outgoing.append(Request(node_id, SealedOverview(members, tuple(parts[place] for place in kept))))
+        kept = transport.fit(parts, _summaries_size, _SUMMARIES_ROOM, lambda part: nodes[part.device], reason)
+        outgoing.append(Request(node_id, SealedOverview(members, tuple(kept))))
     held = 0
     for node_id, report in transport.exchange(outgoing, "query.sealed_overview", ImportReport).items():
         held = max(held, report.accepted)
