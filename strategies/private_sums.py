@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from logging import INFO
 
 from flwr.common import log
@@ -17,23 +18,13 @@ from fedrag_flwr.records import DeviceCard, GroupRequest, PeerKey, SealedMessage
 from strategies.transport import Request, Transport
 
 
+@dataclass(frozen=True, slots=True)
 class PrivateSums:
-    """Lets devices agree on a key, and adds under it: the server's part for every strategy that sums up in secret.
+    """Lets devices agree on a key, and adds under it: the server's part for every strategy that sums up in secret."""
 
-    Parameters
-    ----------
-    transport
-        Of the strategy.
-    cards
-        Of the devices that take part, by node.
-    key
-        The server's, by which devices tag what they send.
-    """
-
-    def __init__(self, transport: Transport, cards: Mapping[int, DeviceCard], key: SealingKey) -> None:
-        self._transport = transport
-        self._cards = cards
-        self._key = key
+    transport: Transport  # of the strategy
+    cards: Mapping[int, DeviceCard]  # of the devices that take part, by node
+    key: SealingKey  # the server's, by which devices tag what they send
 
     def agree(self, nodes: Sequence[int], needed: int) -> list[int]:
         """Let one device make a key and the others take it; where too few that reply have it, another one does.
@@ -60,10 +51,10 @@ class PrivateSums:
             joined = self._led_by(leader, present)
             if len(joined) >= enough:
                 return joined
-            silent = self._transport.silent
+            silent = self.transport.silent
             if set(present) - set(joined) - silent:
                 reason = f"it was to make the group's key, which {len(joined)} of {len(present)} devices hold"
-                self._transport.miss(leader, reason)
+                self.transport.miss(leader, reason)
             present = [node_id for node_id in present if node_id not in silent]
             if len(present) < enough:
                 break
@@ -71,20 +62,20 @@ class PrivateSums:
 
     def _led_by(self, leader: int, nodes: Sequence[int]) -> list[int]:
         """The nodes that have the key which one of them made."""
-        others = {self._transport.name(node_id): node_id for node_id in nodes if node_id != leader}
-        peers = tuple(PeerKey(name, self._cards[node_id].key) for name, node_id in others.items())
-        made = self._transport.exchange([Request(leader, GroupRequest(peers))], "train.group", SealedMessages)
+        others = {self.transport.name(node_id): node_id for node_id in nodes if node_id != leader}
+        peers = tuple(PeerKey(name, self.cards[node_id].key) for name, node_id in others.items())
+        made = self.transport.exchange([Request(leader, GroupRequest(peers))], "train.group", SealedMessages)
         if leader not in made:
             return []
-        maker = PeerKey(self._transport.name(leader), self._cards[leader].key)
+        maker = PeerKey(self.transport.name(leader), self.cards[leader].key)
         sealed_messages: dict[str, SealedMessage] = {}
         for message in made[leader].messages:
             if message.device in others:
                 sealed_messages.setdefault(message.device, message)
         if len(sealed_messages) < len(made[leader].messages):
-            self._transport.miss(leader, "it sealed the group's key for a stranger, or more than once for a peer")
+            self.transport.miss(leader, "it sealed the group's key for a stranger, or more than once for a peer")
         outgoing = [Request(others[name], GroupRequest((maker,), one.sealed)) for name, one in sealed_messages.items()]
-        return [leader, *self._transport.exchange(outgoing, "train.group", SealedMessages)]
+        return [leader, *self.transport.exchange(outgoing, "train.group", SealedMessages)]
 
     def add(self, step: str, terms: Mapping[int, SumTerm], count: int) -> SumParts:
         """Add up terms of `count` numbers each; whose is malformed, another's or of another step is left out.
@@ -106,12 +97,12 @@ class PrivateSums:
         sandbox, usable = shared_sandbox(), []
         for node_id, term in terms.items():
             try:
-                tagged = tagged_term(self._transport.name(node_id), step, term.parts)
-                check_tag(self._key.tag_key(self._cards[node_id].key), term.tag, *tagged)
+                tagged = tagged_term(self.transport.name(node_id), step, term.parts)
+                check_tag(self.key.tag_key(self.cards[node_id].key), term.tag, *tagged)
                 if len(term.parts) != chunks(count):
                     raise CipherError("another number of ciphertexts than the sum takes", where="sum")
                 add_ciphertexts([term.parts], sandbox)
                 usable.append(term.parts)
             except CipherError as error:
-                self._transport.miss(node_id, f"{step}: {error}")
+                self.transport.miss(node_id, f"{step}: {error}")
         return tuple(add_ciphertexts(usable, sandbox)) if usable else ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,59 +40,35 @@ Own = Callable[[], SummaryOverview]
 Take = Callable[[SummaryOverview], ImportReport]
 
 
+@dataclass(frozen=True, slots=True)
 class PrivateSummaries:
-    """Seals own summaries for members, and opens theirs.
+    """Seals own summaries for members, and opens theirs."""
 
-    Parameters
-    ----------
-    device
-        The device's name.
-    key
-        For which others seal, and by which they know who sealed.
-    numbers
-        Tell old summaries from new ones.
-    encoder
-        Whose vectors they are.
-    own, take
-        Give the vectors of own summaries as they leave, and keep those of all.
-    settings
-        Of the run's routing.
-    """
-
-    def __init__(
-        self,
-        device: str,
-        key: SealingKey,
-        numbers: SummaryNumbers,
-        encoder: Encoder,
-        own: Own,
-        take: Take,
-        settings: RoutingSettings,
-    ) -> None:
-        self._device = device
-        self._key = key
-        self._numbers = numbers
-        self._encoder = encoder
-        self._own = own
-        self._take = take
-        self._settings = settings
+    device: str  # the device's name
+    key: SealingKey  # for which others seal, and by which they know who sealed
+    numbers: SummaryNumbers  # tell old summaries from new ones
+    encoder: Encoder  # whose vectors they are
+    # own, keep: give the vectors of own summaries as they leave, and keep those of all.
+    own: Own
+    keep: Take
+    settings: RoutingSettings  # of the run
 
     def close(self) -> None:
         """Close the file of numbers, if it was opened."""
-        self._numbers.close()
+        self.numbers.close()
 
     def seal(self, request: SealRequest, run: str) -> SealedSummaries:
         """Own summaries as they are now, for the members that a request names; one without a usable key is left out."""
-        number = self._numbers.next()
-        context = self._context(self._device, number, run)
-        sealed, secret = seal_once(self._packed(self._own(), run), context)
+        number = self.numbers.next()
+        context = self._context(self.device, number, run)
+        sealed, secret = seal_once(self._packed(self.own(), run), context)
         keys = []
         for member in request.members:
             try:
-                keys.append(seal_secret(_WHAT, secret, self._key, member, context, sealed))
+                keys.append(seal_secret(_WHAT, secret, self.key, member, context, sealed))
             except CipherError as error:
                 _LOG.warning("%s cannot read the summaries: %s", member.device, error.what)
-        return SealedSummaries(self._device, number, sealed, tuple(keys))
+        return SealedSummaries(self.device, number, sealed, tuple(keys))
 
     def take(self, sent: SealedOverview, run: str) -> ImportReport:
         """Keep the summaries that members sealed for this device, in place of all before.
@@ -114,42 +90,42 @@ class PrivateSummaries:
             except (CipherError, WireError) as error:
                 _LOG.warning("the summaries of %s are left out: %s", one.device, error.what)
                 refused.append(one.device)
-        report = self._take(SummaryOverview(tuple(one for told in found.values() for one in told)))
-        self._numbers.keep(numbers)
+        report = self.keep(SummaryOverview(tuple(one for told in found.values() for one in told)))
+        self.numbers.keep(numbers)
         return replace(report, refused=tuple(dict.fromkeys(refused))[:_MOST_REFUSED])
 
     def _opened(self, sealed: SealedSummaries, sender: bytes, run: str) -> tuple[SubgraphSummary, ...]:
         """A member's summaries, once it is proven that they are its own and newer than those before."""
-        if [message.device for message in sealed.keys] != [self._device]:
+        if [message.device for message in sealed.keys] != [self.device]:
             raise CipherError("there is no key to them for this device", where="sealed message")
         context = self._context(sealed.device, sealed.number, run)
-        secret = open_secret(_WHAT, sealed.keys[0].sealed, self._key, sender, context, sealed.sealed)
+        secret = open_secret(_WHAT, sealed.keys[0].sealed, self.key, sender, context, sealed.sealed)
         if len(secret) != _KEY:
             raise CipherError("the key to them is none", where="sealed message")
-        self._numbers.check(sender, sealed.number)
+        self.numbers.check(sender, sealed.number)
         told = self._unpacked(SealingKey(secret).open(sealed.sealed, context), run)
         if len(told) > MOST_SUMMARIES:
             raise WireError(f"a device may have {MOST_SUMMARIES:,} summaries", where="sealed message")
         for one in told:
-            if one.origin != sealed.device or one.text or one.vector.shape != (self._encoder.dimension,):
+            if one.origin != sealed.device or one.text or one.vector.shape != (self.encoder.dimension,):
                 raise WireError("something else than vectors of its sender's summaries", where="sealed message")
         return told
 
     def _packed(self, overview: SummaryOverview, run: str) -> bytes:
-        if self._settings.precision == "float16":
+        if self.settings.precision == "float16":
             return wire.pack(overview, run=run)
         vectors = [one.vector for one in overview.summaries]
-        owners = [OwnedRows(self._device, len(vectors))] if vectors else []
-        rows = np.array(vectors, dtype=np.float32).reshape(-1, self._encoder.dimension)
+        owners = [OwnedRows(self.device, len(vectors))] if vectors else []
+        rows = np.array(vectors, dtype=np.float32).reshape(-1, self.encoder.dimension)
         return wire.pack(rounded(owners, rows), run=run)
 
     def _unpacked(self, data: bytes, run: str) -> tuple[SubgraphSummary, ...]:
-        if self._settings.precision == "float16":
+        if self.settings.precision == "float16":
             return wire.unpack(data, SummaryOverview, run=run).summaries
-        return restored(wire.unpack(data, RoundedOverview, run=run), self._encoder.dimension, MOST_SUMMARIES)
+        return restored(wire.unpack(data, RoundedOverview, run=run), self.encoder.dimension, MOST_SUMMARIES)
 
     def _context(self, sender: str, number: int, run: str) -> str:
-        about = f"{number} {self._settings.precision} {self._encoder.id}"
+        about = f"{number} {self.settings.precision} {self.encoder.id}"
         return context_of(_WHAT, run, about, sender)
 
 

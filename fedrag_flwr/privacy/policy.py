@@ -97,7 +97,7 @@ def open_export_filter(
         analyser = PersonalDataAnalyser(pipeline, personal) if personal else None
         operators.append(TypeMasking(pipeline, [*mask_types, *personal], public, known, analyser))
     if response is not None:
-        operators.append(LocalDifferentialPrivacy(pipeline, response, SENSITIVE_TYPES, known))
+        operators.append(LocalDifferentialPrivacy(pipeline, response, names=known))
     if "summary" in further:  # last: the model sees only what the others have left
         if generator is None:
             raise SettingError("summaries by the model need one", where="privacy.operators")

@@ -157,9 +157,9 @@ def test_what_was_made_is_kept_until_documents_or_names_change(root: Path, monke
             return show(passages)
 
         monkeypatch.setattr(device.export, "shown_vectors", noting)
-        first = told(asked(device))
+        first, often = told(asked(device)), len(made)
         assert told(asked(device)) == first
-        assert len(made) == 1
+        assert len(made) == often > 0
         file.write_bytes(file.read_bytes()[:-100])
         assert told(asked(device)) == first
         KnownNames(root / "store" / NAMES).learn([("Apollo", "PERSON")])

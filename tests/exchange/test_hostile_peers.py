@@ -140,7 +140,7 @@ class Party:
 
     def term(self, node: int, parts: tuple[bytes, ...], step: str = STEP, name: str = "") -> SumTerm:
         named = tagged_term(name or self.transport.name(node), step, parts)
-        return SumTerm(parts, tag(self.keys[node].tag_key(self.sums._key.public), *named))
+        return SumTerm(parts, tag(self.keys[node].tag_key(self.sums.key.public), *named))
 
 
 @pytest.fixture(scope="module")

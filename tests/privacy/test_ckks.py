@@ -291,10 +291,10 @@ def test_a_worker_that_needs_too_much_memory_fails_alone(pair: Pair, group: Grou
             small.call("score", [b""], matrix=str(vast), dimension=str(DIMENSION))
         with pytest.raises(CipherError, match="check_secret: the process that was given it died"):
             small.call("check_secret", [bytes(LITTLE)], secret=secret)
-        assert small._sandbox.worker.pid == 0
+        assert small.worker.pid == 0
         total = add_ciphertexts([group.encrypt(np.ones(3), 0.0, np.random.default_rng(0))] * 2, small)
         assert group.total(total, 3) == pytest.approx(2.0)
-        assert small._sandbox.worker.starts == 2
+        assert small.worker.starts == 2
     finally:
         small.close()
     assert pair.sandbox.call("check_secret", [bytes(LITTLE)], secret=secret) == []  # where there is room

@@ -7,6 +7,7 @@ import io
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
 from functools import cached_property
 from pathlib import Path
@@ -28,32 +29,22 @@ _SECRET, _PUBLIC = "ckks-secret.key", "ckks-rotations-{}.key"
 _PER_CHUNK, _BASE = 40 * 2**20, 700 * 2**20  # of the worker's memory: the diagonals of one chunk, and all else
 
 
+@dataclass(frozen=True)
 class QuestionCipher:
-    """A device's keys and what it does with them; what was decrypted never leaves this class but as a choice of rows.
+    """A device's keys and what it does with them; what was decrypted leaves this class as a choice of rows alone."""
 
-    Parameters
-    ----------
-    folder
-        Where the keys are kept, readable by their owner only; made when they are first needed.
-    dimension
-        Of question vectors.
-    sandbox
-        Where SEAL runs.
-    """
-
-    def __init__(self, folder: Path, dimension: int, sandbox: Sandbox) -> None:
-        self._folder = folder
-        self._dimension = dimension
-        self._sandbox = sandbox
+    folder: Path  # where the keys are kept, readable by their owner only; made when they are first needed
+    dimension: int  # of question vectors
+    sandbox: Sandbox  # where SEAL runs
 
     @cached_property
     def public(self) -> bytes:
         """The rotation keys, which whoever scores needs."""
-        path = self._folder / _PUBLIC.format(self._dimension)
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with making_in(self._folder):  # of two processes each would write one half of a pair
+        path = self.folder / _PUBLIC.format(self.dimension)
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with making_in(self.folder):  # of two processes each would write one half of a pair
             if not self._usable(path):
-                [made] = self._sandbox.call("make_keys", secret=str(self._secret), dimension=str(self._dimension))
+                [made] = self.sandbox.call("make_keys", secret=str(self._secret), dimension=str(self.dimension))
                 replace_file(path, made)
             return path.read_bytes()
 
@@ -61,9 +52,9 @@ class QuestionCipher:
         """Whether both keys are there, load and belong together: a power cut or a kill may have left them otherwise."""
         if not (path.is_file() and self._secret.is_file()):
             return False
-        told = {"secret": str(self._secret), "dimension": str(self._dimension)}
+        told = {"secret": str(self._secret), "dimension": str(self.dimension)}
         try:
-            self._sandbox.call("check_pair", [path.read_bytes()], **told)
+            self.sandbox.call("check_pair", [path.read_bytes()], **told)
         except CipherError:
             return False
         return True
@@ -75,13 +66,13 @@ class QuestionCipher:
 
     @property
     def _secret(self) -> Path:
-        return self._folder / f"{self._dimension}-{_SECRET}"
+        return self.folder / f"{self.dimension}-{_SECRET}"
 
     def encrypt(self, vectors: Iterable[Floats]) -> list[bytes]:
         """Encrypt question vectors, each of shape (dimension,) and unit norm; one ciphertext each."""
         _ = self.public  # the keys are there from now on
         rows = [np.ascontiguousarray(row, dtype=np.float32).tobytes() for row in vectors]
-        return self._sandbox.call("encrypt_questions", rows, secret=str(self._secret))
+        return self.sandbox.call("encrypt_questions", rows, secret=str(self._secret))
 
     def choose(self, scores: Sequence[bytes], rows: int, choice: Callable[[NDArray[np.float64]], T]) -> T:
         """Decrypt the scores of one question, round them, and give what is chosen by them; raises CipherError where
@@ -104,7 +95,7 @@ class QuestionCipher:
     def _decrypt(self, scores: Sequence[bytes], rows: int) -> NDArray[np.float64]:
         if rows < 1 or len(scores) != chunks(rows):
             raise CipherError("there is another number of ciphertexts than the rows take", where="scores")
-        [found] = self._sandbox.call("decrypt_scores", scores, secret=str(self._secret))
+        [found] = self.sandbox.call("decrypt_scores", scores, secret=str(self._secret))
         values = np.frombuffer(found, dtype=np.float64)
         if len(values) != len(scores) * SLOTS:
             raise CipherError("the worker gave another number of scores", where="scores")
