@@ -120,15 +120,6 @@ def encode(record: object, *, run: str, step: int = 0) -> RecordDict:
 def decode(content: RecordDict, kind: type[R], *, run: str) -> R:
     """Decode a message and check everything in it; raises WireError where it is anything but such a record within its
     bounds, which it never quotes, and SchemaVersionError where it was written by another version of the protocol.
-
-    Parameters
-    ----------
-    content
-        What another party sent.
-    kind
-        The record that is expected.
-    run
-        The run that it must belong to.
     """
     try:
         return _decode(content, kind, run)

@@ -39,21 +39,8 @@ def run_systems(grid: Grid, run_id: str, settings: Settings, gold: Sequence[Gold
     strategy, or several walks would share what devices keep, and StoreError where the journal or the results cannot be
     written; with `resume` the same run goes on from the answers that are kept.
 
-    Parameters
-    ----------
-    grid
-        Flower's grid.
-    run_id
-        Names the results folder; also bound into every message.
-    settings
-        Of the run.
-    gold
-        What to ask in place of the questions that the settings name.
-
-    Returns
-    -------
-    Path
-        The results folder.
+    Gives the results' folder, which is named by the run's id. `gold` is asked in place of the questions that the
+    settings name.
     """
     started, start = datetime.now(UTC), time.monotonic()
     gold = questions_of(settings) if gold is None else gold

@@ -55,18 +55,8 @@ class FederatedRag(Strategy):
     `uses_enclave` (whether their texts go into an enclave), `serves` (whether homes are told their answers), `patience`
     (seconds to wait for devices to connect), `retries` (how often a message is sent again that a device lost) and
     `pause` (seconds before the first time, then twice as long each time), and overrides `share` (what is exchanged
-    before questions) and `resolve` (who helps with open questions).
-
-    Parameters
-    ----------
-    settings
-        Of the run.
-    questions
-        Asked at the devices that they name as home.
-    tools
-        The server's models and stores.
-    progress
-        Told of each reply.
+    before questions) and `resolve` (who helps with open questions). Questions are asked at the devices that they name
+    as home; `progress` is told of each reply.
     """
 
     name: str = ""
@@ -128,11 +118,8 @@ class FederatedRag(Strategy):
     def prepare(self, grid: Grid, run: str, haste: float | None = None) -> None:
         """Describe, build and share: what comes before questions; raises as :meth:`run`.
 
-        Parameters
-        ----------
-        haste
-            Seconds that devices have to say who they are, and to build where they were silent at the last build;
-            without it all have a round's time.
+        `haste` are the seconds that devices have to say who they are, and to build where they were silent at the last
+        build; without it all have a round's time.
         """
         self._started, self._haste = time.monotonic(), haste
         federation = self.settings.federation

@@ -19,10 +19,7 @@ from strategies.transport import Transport
 class NameKeys:
     """One file a name, which holds the public key of its device; who deletes a file lets another key have the name.
 
-    Parameters
-    ----------
-    folder
-        Holds the files; names are such as a device may have.
+    Names are such as a device may have.
     """
 
     def __init__(self, folder: Path) -> None:

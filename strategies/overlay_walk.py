@@ -55,10 +55,7 @@ def topology_of(told: str) -> str | list[tuple[str, str]]:
     """Read how devices become neighbours: the name of a way to draw that, or a file of edges; raises SettingError where
     it is neither.
 
-    Returns
-    -------
-    str or list
-        The name, or pairs of devices' names.
+    Gives the name, or pairs of devices' names.
     """
     if told in TOPOLOGIES:
         return told

@@ -48,16 +48,8 @@ SealedByHome = Mapping[int, Sequence[SealedMessage]]
 class PrivateRouter:
     """Lets homes choose owners, and relays requests and evidence.
 
-    Parameters
-    ----------
-    transport, tools, settings
-        Of the strategy.
-    cards
-        Of the devices that take part, by node.
-    present
-        The devices whose summaries count.
-    by
-        What owners look for evidence with; with "nearest", homes also ask whom their memories name.
+    `present` are the devices whose summaries count; `by` is what owners look for evidence with: by "nearest" homes also
+    ask whom their memories name.
     """
 
     def __init__(

@@ -30,18 +30,8 @@ class PrivateSums:
         """Let one device make a key and the others take it; where too few that reply have it, another one does.
 
         The one that made no key which the others could take is named. Who does not reply at all takes no part any more.
-
-        Parameters
-        ----------
-        nodes
-            That take part.
-        needed
-            How many of them are enough; all, where they are fewer.
-
-        Returns
-        -------
-        list
-            Those that have the key; none if nobody made one that enough of them took.
+        Enough are `needed`, or all where they are fewer. Gives those that have the key, and none if nobody made one
+        that enough of them took.
         """
         log(INFO, COLLUSION)
         enough, present = min(needed, len(nodes)), list(nodes)
@@ -80,19 +70,7 @@ class PrivateSums:
     def add(self, step: str, terms: Mapping[int, SumTerm], count: int) -> SumParts:
         """Add up terms of `count` numbers each; whose is malformed, another's or of another step is left out.
 
-        Parameters
-        ----------
-        step
-            What the sum is of, as devices were told; it begins with the type of their message.
-        terms
-            By node.
-        count
-            Numbers of the sum.
-
-        Returns
-        -------
-        SumParts
-            The sum; empty where no term is usable.
+        The step is named as devices were told. The sum is empty where no term is usable.
         """
         sandbox, usable = shared_sandbox(), []
         for node_id, term in terms.items():

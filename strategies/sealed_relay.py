@@ -34,21 +34,8 @@ def fetch_sealed(
     """Hand owners their sealed messages and take theirs.
 
     One that was not asked for, is in another's name, or is larger than the evidence may be, is dropped and its owner
-    named.
-
-    Parameters
-    ----------
-    transport
-        Of the strategy.
-    asked
-        Requests by the owner's node, one for each question.
-    units
-        Units of evidence that an owner may give for a question.
-
-    Returns
-    -------
-    tuple[list[SealedMessage], dict[str, float]]
-        The evidence, and the seconds that the slowest owner took for each question.
+    named. An owner may give so many units for one question. Gives the evidence, and the seconds that the slowest owner
+    took for each question.
     """
     outgoing = [
         Request(node, SealedMessages(transport.name(node), tuple(sealed_messages)))
@@ -92,19 +79,7 @@ _SUMMARIES_EACH = 512  # bytes of a device's summaries beside their sealed messa
 def relay_summaries(transport: Transport, cards: Mapping[int, DeviceCard], most: int) -> int:
     """Let devices seal their summaries for each other, and hand each what is for it; who is left out is named.
 
-    Parameters
-    ----------
-    transport
-        Of the strategy.
-    cards
-        Of the devices that take part, by node.
-    most
-        Bytes that one device's summaries may take.
-
-    Returns
-    -------
-    int
-        The most summaries that a device holds now.
+    Those of one device may take `most` bytes. Gives the most summaries that a device holds now.
     """
     members = tuple(PeerKey(card.name, card.key) for card in cards.values())
     asked = [Request(node_id, SealRequest(members)) for node_id in cards]

@@ -115,10 +115,7 @@ class SummaryRouting(ServingRag):
     def _collect(self) -> frozenset[str]:
         """Take from each device what is not known yet, and drop what is no longer true.
 
-        Returns
-        -------
-        frozenset
-            The devices that take part and did so to the end.
+        Gives the devices that take part and did so to the end.
         """
         transport, evidence_store = self.transport, self.tools.summaries
         nodes, ended, exchange = self.there, set[int](), self.settings.exchange_for(self.mode)

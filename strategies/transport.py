@@ -53,12 +53,7 @@ def steps(clock: Callable[[], float] = time.time) -> Iterator[int]:
     """Give ever higher numbers: the present in microseconds, or one more than the last where that is higher.
 
     So two series of one run may take turns, and a server that starts anew goes on above what it used; a clock that is
-    set back changes nothing within a series.
-
-    Parameters
-    ----------
-    clock
-        Seconds since the epoch.
+    set back changes nothing within a series. The clock gives seconds since the epoch.
     """
     last = 0
     while True:

@@ -12,11 +12,6 @@ from fedrag_flwr.privacy.seals import kept_secret
 class CacheKeys:
     """Makes keys with a secret salt that lies beside the caches, readable by its owner only; raises StoreCorruptError
     where the salt's file has another length.
-
-    Parameters
-    ----------
-    folder
-        Where the caches lie; made where it is missing.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -160,12 +160,7 @@ class EnclaveProcess:
     """The server's handle on the enclave: it hands sealed messages in and takes sealed messages out; raises
     SettingError where the server's generator is behind an address: evidence would leave the enclave.
 
-    Parameters
-    ----------
-    settings
-        Of the run; the enclave keeps no generations, whatever they say.
-    run
-        The run's id.
+    It keeps no generations, whatever the settings say.
     """
 
     def __init__(self, settings: Settings, run: str) -> None:

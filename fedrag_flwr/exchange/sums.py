@@ -165,16 +165,7 @@ class PrivateTraining:
         """One step: read the sums, train as on plain numbers, and encrypt what comes of it; raises CipherError where
         the sums are not of this group.
 
-        Parameters
-        ----------
-        request
-            Its numbers stand in encrypted sums.
-        noise
-            Standard deviation of what is added to each encrypted number.
-        train
-            Takes the plain step.
-        run
-            Whose sums they are.
+        `noise` is the standard deviation of what is added to each encrypted number.
         """
         update = train(self._plain(request, run))
         if not update.examples:

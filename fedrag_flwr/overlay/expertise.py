@@ -42,13 +42,7 @@ class ExpertiseState(TypedDict):
 
 
 class Expertise(Generic[P]):
-    """One peer's memory of its neighbours (DRAG's E, learnt by each peer for itself).
-
-    Parameters
-    ----------
-    rules
-        How it learns.
-    """
+    """One peer's memory of its neighbours (DRAG's E, learnt by each peer for itself)."""
 
     def __init__(self, rules: LearningRules | None = None) -> None:
         self.rules = rules or LearningRules()

@@ -80,12 +80,7 @@ class DeviceWalks:
     def ask(self, question: Question, *, own: bool = False) -> Answer | OpenQuestion:
         """Answer from the cache, or over home's evidence if it is near enough; else the question is open.
 
-        Parameters
-        ----------
-        question
-            With its text.
-        own
-            Whether people here ask it.
+        `own` says that people here ask it.
         """
         start = time.perf_counter()
         vector = self._vector(question)

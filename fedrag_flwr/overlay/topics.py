@@ -68,14 +68,7 @@ def topics_of(encoder: Encoder, file: Path = HEADINGS, kept: Path | None = None)
     """Read headings, a JSON list of texts, and encode them; those that ship are of general knowledge; raises
     SettingError where the file is no such list.
 
-    Parameters
-    ----------
-    encoder
-        Gives their vectors.
-    file
-        The list.
-    kept
-        A folder for vectors, so that each list is encoded once; None: nothing is kept.
+    With a folder `kept` each list is encoded once.
     """
     names = headings_of(file)
     return Topics(tuple(names), _encoded(encoder, names, kept))

@@ -16,12 +16,7 @@ class Overlay:
     """The neighbours of each peer, in the order in which they became neighbours; raises SettingError where an edge
     leads from a peer to itself.
 
-    Parameters
-    ----------
-    edges
-        Pairs of peers; a pair that comes twice counts once.
-    peers
-        Peers that may have no edge.
+    A pair of peers that comes twice counts once; `peers` may have no edge.
     """
 
     def __init__(self, edges: Iterable[tuple[int, int]] = (), peers: Iterable[int] = ()) -> None:
@@ -52,14 +47,7 @@ class Overlay:
 def make_overlay(peers: int, connectivity: int, rng: np.random.Generator) -> Overlay:
     """Draw a Barabasi-Albert network of peers 0, 1, 2, ... as networkx does (DRAG 4.1).
 
-    Parameters
-    ----------
-    peers
-        How many.
-    connectivity
-        Edges of a new peer; fewer where there are too few peers.
-    rng
-        Draws the edges.
+    A new peer has `connectivity` edges, fewer where there are too few peers.
     """
     import networkx
 
@@ -73,14 +61,7 @@ def make_overlay(peers: int, connectivity: int, rng: np.random.Generator) -> Ove
 def measured_overlay(delays: Mapping[int, float], connectivity: int, rng: np.random.Generator) -> Overlay:
     """Grow a network in which quick peers get many neighbours: each new one draws by the reciprocal of delays.
 
-    Parameters
-    ----------
-    delays
-        Seconds that each peer takes to reply.
-    connectivity
-        Neighbours that a new peer takes.
-    rng
-        Draws them.
+    Delays are the seconds that each peer takes to reply; a new peer takes `connectivity` neighbours.
     """
     order = sorted(delays, key=lambda one: (delays[one], one))
     quick = 1 / np.maximum([delays[peer] for peer in order], _QUICKEST)

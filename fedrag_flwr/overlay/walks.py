@@ -78,15 +78,7 @@ class WalkCount:
 
 
 class Walk(Generic[P]):
-    """One question's walk: `next` says whom to query, `miss` or `hit` tells what came of it; of a silent peer nothing.
-
-    Parameters
-    ----------
-    home
-        Where the question is asked.
-    rules
-        How it walks.
-    """
+    """One question's walk: `next` says whom to query, `miss` or `hit` tells what came of it; of a silent peer nothing."""
 
     def __init__(self, home: P, rules: WalkRules) -> None:
         self.home = home

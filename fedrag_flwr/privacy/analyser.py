@@ -77,14 +77,7 @@ class PersonalDataAnalyser:
     """Finds personal data with Presidio: its recognisers, the rules of this package, and the text pipeline's entities.
 
     A text that is all lower or all upper case is read in mixed case as well. Nothing is fetched: the list of top-level
-    domains is the one that comes with its package.
-
-    Parameters
-    ----------
-    pipeline
-        Whose spaCy pipeline Presidio reads with.
-    types
-        Types to find, of `PERSONAL_TYPES` and `FURTHER_TYPES`.
+    domains is the one that comes with its package. Types to find are of `PERSONAL_TYPES` and `FURTHER_TYPES`.
     """
 
     def __init__(self, pipeline: Pipeline, types: Iterable[str] = PERSONAL_TYPES) -> None:

@@ -315,12 +315,7 @@ class ExportFilter:
         """Vectors of own passages as others may know them, shape (n, dimension); by this alone none of them leaves;
         raises PrivacyError where an operator fails.
 
-        Those that the export filter would keep back as evidence are not among them.
-
-        Parameters
-        ----------
-        passages
-            Under their titles.
+        Those that the export filter would keep back as evidence are not among them. They are given under their titles.
         """
         rows = [row for row, text in enumerate(passages.texts) if len(text) <= MOST_PARAGRAPH]
         read = Content(tuple(clean(passages.texts[row]) for row in rows), passages.vectors[rows])

@@ -139,12 +139,7 @@ class BudgetLedger:
     """Epsilon spent per entity, by sequential composition over everything that it was spent for; raises SettingError
     where the limit is not a positive number.
 
-    Parameters
-    ----------
-    path
-        The device's own file; it holds digests of entities.
-    limit
-        Most epsilon that one entity may ever spend.
+    The device's own file holds digests of entities; `limit` is the most epsilon that one of them may ever spend.
     """
 
     def __init__(self, path: Path, limit: float) -> None:
@@ -214,10 +209,7 @@ _AT_ONCE = 500
 class SurrogateMemo:
     """Surrogates by entity, partition version and epoch; fresh noise at each upload would let a reader average.
 
-    Parameters
-    ----------
-    path
-        The device's own file. It holds digests of entities, and names of the public partition.
+    The device's own file holds digests of entities, and names of the public partition.
     """
 
     def __init__(self, path: Path) -> None:

@@ -43,14 +43,8 @@ class OutgoingLedger:
     """Counts what leaves by hour, run and kind, in a file that outlives the store.
 
     What a thread has released is written in one step before the message that carries it is handed over, and stays when
-    the process is killed; a power loss may take the last counts.
-
-    Parameters
-    ----------
-    path
-        The device's own file, made when something first leaves; None keeps the counts in working memory.
-    clock
-        Gives the seconds since 1970.
+    the process is killed; a power loss may take the last counts. The device's own file is made when something first
+    leaves; without one the counts stay in working memory.
     """
 
     def __init__(self, path: Path | None, clock: Callable[[], float] = time.time) -> None:

@@ -64,10 +64,7 @@ class ReleasedWords:
     def age(self, names: Mapping[str, str]) -> str:
         """What changes as soon as a name is learnt of which the first word has left before.
 
-        Parameters
-        ----------
-        names
-            All private names: the digest of each, and that of its first word.
+        `names` are all private names: the digest of each, and that of its first word.
         """
         with self._file.writing() as connection:
             if new := names.keys() - _told(connection, _NAME):

@@ -27,10 +27,7 @@ _KEY = 32
 class SealingKey:
     """An X25519 key: opens sealed messages that were sealed for it.
 
-    Parameters
-    ----------
-    private
-        Its 32 bytes.
+    `private` are its 32 bytes.
     """
 
     def __init__(self, private: bytes) -> None:

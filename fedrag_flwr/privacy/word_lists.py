@@ -54,12 +54,7 @@ def is_ordinary(word: str) -> bool:
 def is_clinical(text: str, start: int, end: int) -> bool:
     """Tell whether a found name is a clinical or common term, or names a disease, sign or method ("Crohn's disease").
 
-    Parameters
-    ----------
-    text
-        The whole text.
-    start, end
-        Where the name stands.
+    It stands from `start` to `end` in the text.
     """
     name = normal_name(text[start:end])
     if not name or name in ALLOWED or all(word in ALLOWED for word in name.split()):

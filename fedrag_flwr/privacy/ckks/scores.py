@@ -79,16 +79,8 @@ class QuestionCipher:
         these are no scores of this device's question.
 
         Exact decrypted values would tell the secret key to whoever has the ciphertexts. So they are rounded at once, to
-        many units of the scheme's own, which leaves noisy equations for the key, and only the choice goes on.
-
-        Parameters
-        ----------
-        scores
-            The chunks, as they came.
-        rows
-            How many rows were scored.
-        choice
-            Made by the rounded scores, shape (rows,).
+        many units of the scheme's own, which leaves noisy equations for the key, and only the choice goes on. `choice`
+        is made by the rounded scores, shape (rows,).
         """
         return choice(np.rint(self._decrypt(scores, rows) * _GRID) / _GRID)
 
@@ -105,10 +97,7 @@ class QuestionCipher:
 class SummaryScorer:
     """The side that has the rows, and sees neither questions nor scores.
 
-    Parameters
-    ----------
-    folder
-        Where devices' public keys and the rows are kept for the worker.
+    Its folder keeps devices' public keys and the rows for the worker.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -197,14 +186,7 @@ _SCHEMA = (
 class QuestionQuota:
     """Counts each device's questions in an epoch, in a file that outlives the run.
 
-    Enough answers about a hidden row tell the row.
-
-    Parameters
-    ----------
-    path
-        The file.
-    most
-        Questions of one device in one epoch.
+    Enough answers about a hidden row tell the row. `most` are the questions of one device in one epoch.
     """
 
     def __init__(self, path: Path | None, most: int) -> None:
