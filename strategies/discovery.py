@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from fedrag_flwr.errors import FederationError
@@ -16,14 +17,14 @@ from fedrag_flwr.sqlite_errors import own_errors
 from strategies.transport import Transport
 
 
+@dataclass(frozen=True, slots=True)
 class NameKeys:
     """One file a name, which holds the public key of its device; who deletes a file lets another key have the name.
 
     Names are such as a device may have.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    folder: Path  # holds the files
 
     def fits(self, name: str, key: bytes) -> bool:
         """Whether a name is known under this key, or not known yet."""
@@ -34,12 +35,12 @@ class NameKeys:
         file cannot be written.
         """
         if key and not self._known(name):
-            with own_errors(self._folder, name):
-                self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-                replace_file(self._folder / name, key)
+            with own_errors(self.folder, name):
+                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                replace_file(self.folder / name, key)
 
     def _known(self, name: str) -> bytes:
-        path = self._folder / name
+        path = self.folder / name
         return path.read_bytes() if path.is_file() else b""
 
 
