@@ -78,7 +78,7 @@ class WalkCount:
 
 
 class Walk(Generic[P]):
-    """One question's walk: `next` says whom to query, `miss` or `hit` tells what came of it; nothing of a silent one."""
+    """One question's walk: `next` says whom to query, `miss` or `hit` what came of it; a silent peer has neither."""
 
     def __init__(self, home: P, rules: WalkRules) -> None:
         self.home = home
