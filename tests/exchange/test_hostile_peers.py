@@ -198,6 +198,7 @@ def test_a_term_under_another_key_spoils_the_sum_and_is_seen_by_who_reads_it(par
 def test_of_sealed_keys_for_one_peer_the_first_goes_to_it() -> None:
     taken: list[bytes] = []
     app = ClientApp()
+    names = {100: "mallory", 101: "beta"}
 
     @app.train("group")
     def group(message: Message, context: Context) -> Message:
@@ -205,9 +206,9 @@ def test_of_sealed_keys_for_one_peer_the_first_goes_to_it() -> None:
         made = [SealedMessage("", name, told) for name in ("beta", "nobody") for told in (b"first", b"second")]
         if sealed:
             taken.append(sealed)
-        return Message(wire.encode(SealedMessages("", () if sealed else tuple(made)), run=RUN), reply_to=message)
+        said = SealedMessages(names[message.metadata.dst_node_id], () if sealed else tuple(made))
+        return Message(wire.encode(said, run=RUN), reply_to=message)
 
-    names = {100: "mallory", 101: "beta"}
     transport = Transport(LocalGrid(app, [{}, {}], {}), RUN, timeout=30.0, names=dict(names))
     cards = {
         node: DeviceCard(name, (), "e", 4, "g", 0, 0, 0, "", 0, key=SealingKey.fresh().public)

@@ -272,7 +272,7 @@ def test_small_sealed_messages_cannot_ask_for_much_memory(
     routing = RoutingSettings(precision="int8")
     alpha, beta = (Member(name, tmp_path, routing) for name in NAMES[:2])
     told = RoundedOverview(dimension, (OwnedRows("alpha", count),), b"\1" * (dimension * count))
-    monkeypatch.setattr(alpha.part, "_packed", lambda _, run: wire.pack(told, run=run))
+    monkeypatch.setattr(PrivateSummaries, "_packed", lambda *_: wire.pack(told, run=RUN))
     with closing(alpha.part), closing(beta.part):
         sealed = alpha.seal()
         tracemalloc.start()
