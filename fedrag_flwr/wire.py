@@ -17,7 +17,7 @@ from fedrag_flwr.errors import SchemaVersionError, WireError
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 from fedrag_flwr.wire_columns import from_columns, most_values, to_columns
 
-SCHEMA = 14
+SCHEMA = 15
 MOST_STEP = 2**62
 _FIX = "look at the side that sent it; both must run the same version of the app"
 KIB, MIB = 2**10, 2**20
@@ -88,7 +88,7 @@ def failure(device: str, error: Exception, what: str, run: str) -> RecordDict:
 
 
 def encode(record: object, *, run: str, step: int = 0) -> RecordDict:
-    """Encode one record for the wire.
+    """Encode one record for the wire; raises WireError where the record breaks one of its own bounds.
 
     Parameters
     ----------
@@ -98,11 +98,6 @@ def encode(record: object, *, run: str, step: int = 0) -> RecordDict:
         The run that it belongs to; `decode` refuses another.
     step
         Its place among a run's requests, from 1; 0 for what has none, such as a reply.
-
-    Raises
-    ------
-    WireError
-        The record breaks one of its own bounds.
     """
     columns, arrays = to_columns(record)
     content = RecordDict(
@@ -123,23 +118,8 @@ def encode(record: object, *, run: str, step: int = 0) -> RecordDict:
 
 
 def decode(content: RecordDict, kind: type[R], *, run: str) -> R:
-    """Decode a message and check everything in it.
-
-    Parameters
-    ----------
-    content
-        What another party sent.
-    kind
-        The record that is expected.
-    run
-        The run that it must belong to.
-
-    Raises
-    ------
-    WireError
-        Anything that isn't exactly such a record within its bounds. The error never quotes the message.
-    SchemaVersionError
-        It was written by another version of the protocol.
+    """Decode a message and check everything in it; raises WireError where it is anything but such a record within its
+    bounds, which it never quotes, and SchemaVersionError where it was written by another version of the protocol.
     """
     try:
         return _decode(content, kind, run)

@@ -19,12 +19,8 @@ def to_bytes(content: Content) -> bytes:
 
 
 def from_bytes(data: bytes, where: str) -> Content:
-    """The content that `to_bytes` made bytes of; nothing in it is checked yet.
-
-    Raises
-    ------
-    WireError
-        The bytes hold no content.
+    """The content that `to_bytes` made bytes of; nothing in it is checked yet; raises WireError where the bytes hold no
+    content.
     """
     try:
         return recorddict_from_proto(RecordDictProto.FromString(data))

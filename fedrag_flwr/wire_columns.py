@@ -29,12 +29,8 @@ R = TypeVar("R")
 
 
 def to_columns(record: object) -> tuple[dict[str, list[object]], dict[str, Array]]:
-    """The columns of a record's scalars and the matrices of its vectors, by field.
-
-    Raises
-    ------
-    WireError
-        The record breaks one of its own bounds.
+    """The columns of a record's scalars and the matrices of its vectors, by field; raises WireError where the record
+    breaks one of its own bounds.
     """
     columns: dict[str, list[object]] = {}
     arrays: dict[str, Array] = {}
@@ -43,12 +39,8 @@ def to_columns(record: object) -> tuple[dict[str, list[object]], dict[str, Array
 
 
 def from_columns(kind: type[R], columns: Mapping[str, object], arrays: Mapping[str, Array]) -> R:
-    """The record of a kind that stands in columns and matrices from elsewhere.
-
-    Raises
-    ------
-    WireError
-        They are not exactly such a record within its bounds.
+    """The record of a kind that stands in columns and matrices from elsewhere; raises WireError where they are not
+    exactly such a record within its bounds.
     """
     reader = _Reader(kind.__name__, dict(columns), dict(arrays))
     values = reader.take("", kind, Bound(), 1)

@@ -38,21 +38,12 @@ class Entry(NamedTuple):
 
 
 class Journal:
-    """Answers and outcomes by system in a file of checked lines; the last line on a question counts.
+    """Answers and outcomes by system in a file of checked lines; the last line on a question counts; raises
+    FederationError where another run with the same settings and questions is under way, and StoreError where the file
+    cannot be made or read; where a line cannot be written, `note` and `close_system` raise it.
 
-    Only the server's user can read it. Answers stand in it as the server got them, without what they rest on.
-
-    Parameters
-    ----------
-    folder
-        Of this run's settings and questions; made if it is not there.
-
-    Raises
-    ------
-    FederationError
-        Another run with the same settings and questions is under way.
-    StoreError
-        The file cannot be made or read; where a line cannot be written, `note` and `close_system` raise it.
+    Only the server's user can read it. Answers stand in it as the server got them, without what they rest on. The
+    folder is of this run's settings and questions, and is made if it is not there.
     """
 
     def __init__(self, folder: Path) -> None:

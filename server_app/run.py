@@ -34,32 +34,13 @@ from strategies.server_tools import ServerTools
 
 
 def run_systems(grid: Grid, run_id: str, settings: Settings, gold: Sequence[GoldQuestion] | None = None) -> Path:
-    """Run the strategy and its baselines one after the other on the same devices, and write the results.
+    """Run the strategy and its baselines one after the other on the same devices, and write the results; raises
+    FederationError where too few devices took part, and SettingError where there are no such questions or no such
+    strategy, or several walks would share what devices keep, and StoreError where the journal or the results cannot be
+    written; with `resume` the same run goes on from the answers that are kept.
 
-    Parameters
-    ----------
-    grid
-        Flower's grid.
-    run_id
-        Names the results folder; also bound into every message.
-    settings
-        Of the run.
-    gold
-        What to ask in place of the questions that the settings name.
-
-    Returns
-    -------
-    Path
-        The results folder.
-
-    Raises
-    ------
-    FederationError
-        Too few devices took part.
-    SettingError
-        There are no such questions or no such strategy, or several walks would share what devices keep.
-    StoreError
-        The journal or the results cannot be written; with `resume` the same run goes on from the answers that are kept.
+    Gives the results' folder, which is named by the run's id. `gold` is asked in place of the questions that the
+    settings name.
     """
     started, start = datetime.now(UTC), time.monotonic()
     gold = questions_of(settings) if gold is None else gold
@@ -113,12 +94,8 @@ def run_systems(grid: Grid, run_id: str, settings: Settings, gold: Sequence[Gold
 
 
 def check_simulated(settings: Settings) -> None:
-    """Refuse a comparison that simulated devices would refuse in the end: they follow the run's settings.
-
-    Raises
-    ------
-    SettingError
-        `centralized` is among the systems, and documents may not leave.
+    """Refuse a comparison that simulated devices would refuse in the end: they follow the run's settings; raises
+    SettingError where `centralized` is among the systems, and documents may not leave.
     """
     if Centralized.name in settings.systems and not settings.privacy.documents_leave:
         raise SettingError(
@@ -129,14 +106,9 @@ def check_simulated(settings: Settings) -> None:
 
 
 def check_run(settings: Settings) -> None:
-    """Refuse a simulated run that could not begin, or not end, before anything is loaded or sent.
-
-    Raises
-    ------
-    SettingError
-        There are no such questions or no such strategy, or a strategy refuses a setting.
-    SourceError, DocumentError
-        The questions cannot be read.
+    """Refuse a simulated run that could not begin, or not end, before anything is loaded or sent; raises SettingError
+    where there are no such questions or no such strategy, or a strategy refuses a setting, and SourceError,
+    DocumentError where the questions cannot be read.
     """
     check_simulated(settings)
     if settings.mode == "serve":
@@ -253,7 +225,6 @@ def _together(earlier: BuildReport, later: BuildReport) -> BuildReport:
         corpus_tokens=earlier.corpus_tokens + later.corpus_tokens,
         failed=tuple(dict.fromkeys((*earlier.failed, *later.failed))),
         rejects=later.rejects or earlier.rejects,
-        loss=later.loss or earlier.loss,
         cost=earlier.cost + later.cost,
         peak_rss_mb=max(earlier.peak_rss_mb, later.peak_rss_mb),
         graph=later.graph or earlier.graph,

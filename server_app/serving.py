@@ -104,7 +104,7 @@ class Serving:
         batches = transport.exchange(outgoing, "query.waiting", WaitingBatch, timeout=_PATIENCE)
         for node_id, batch in batches.items():
             home = transport.name(node_id)
-            honest = batch.device == home and all(question.home == home for question in batch.questions)
+            honest = all(question.home == home for question in batch.questions)
             if not honest or len(batch.questions) > MOST_AT_ONCE:
                 transport.miss(node_id, "it brought questions in another device's name, or too many")
                 continue
@@ -127,13 +127,7 @@ class Serving:
 
 
 def serve(grid: Grid, run_id: str, settings: Settings) -> None:
-    """Serve with the settings' strategy until the run is stopped.
-
-    Raises
-    ------
-    SettingError
-        It is none that can serve.
-    """
+    """Serve with the settings' strategy until the run is stopped; raises SettingError where it is not one that can."""
     tools = ServerTools(settings)
     strategy = served(settings, tools)
     strategy.patience = 0.0  # who comes later is taken in then

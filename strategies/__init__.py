@@ -40,12 +40,8 @@ def strategy_kind(name: str) -> type[FederatedRag]:
 def make_strategy(
     name: str, settings: Settings, questions: Sequence[Question], tools: ServerTools, progress: Progress = silent
 ) -> FederatedRag:
-    """Make a strategy by its name.
-
-    Raises
-    ------
-    SettingError
-        There is no such strategy, or it shows questions on their way where the exchange hides them.
+    """Make a strategy by its name; raises SettingError where there is no such strategy, or it shows questions on their
+    way where the exchange hides them.
     """
     kind = strategy_kind(name)
     if settings.exchange_for(kind.mode) not in kind.exchanges:

@@ -28,6 +28,7 @@ from fedrag_flwr.records import (
     DeviceCard,
     DocumentState,
     Exchange,
+    ImportReport,
     OpenQuestion,
     Progress,
     Question,
@@ -54,18 +55,8 @@ class FederatedRag(Strategy):
     `uses_enclave` (whether their texts go into an enclave), `serves` (whether homes are told their answers), `patience`
     (seconds to wait for devices to connect), `retries` (how often a message is sent again that a device lost) and
     `pause` (seconds before the first time, then twice as long each time), and overrides `share` (what is exchanged
-    before questions) and `resolve` (who helps with open questions).
-
-    Parameters
-    ----------
-    settings
-        Of the run.
-    questions
-        Asked at the devices that they name as home.
-    tools
-        The server's models and stores.
-    progress
-        Told of each reply.
+    before questions) and `resolve` (who helps with open questions). Questions are asked at the devices that they name
+    as home; `progress` is told of each reply.
     """
 
     name: str = ""
@@ -103,12 +94,8 @@ class FederatedRag(Strategy):
     # --- the run ----------------------------------------------------------------------------------
 
     def run(self, grid: Grid, run: str) -> RunOutcome:
-        """Run all phases on a grid, ask all questions, and return what that brought.
-
-        Raises
-        ------
-        FederationError
-            Fewer devices than the quorum took part.
+        """Run all phases on a grid, ask all questions, and return what that brought; raises FederationError where fewer
+        devices than the quorum took part.
         """
         self.prepare(grid, run)
         left = tuple(question for question in self.questions.values() if question.id not in self.answers)
@@ -131,11 +118,8 @@ class FederatedRag(Strategy):
     def prepare(self, grid: Grid, run: str, haste: float | None = None) -> None:
         """Describe, build and share: what comes before questions; raises as :meth:`run`.
 
-        Parameters
-        ----------
-        haste
-            Seconds that devices have to say who they are, and to build where they were silent at the last build;
-            without it all have a round's time.
+        `haste` are the seconds that devices have to say who they are, and to build where they were silent at the last
+        build; without it all have a round's time.
         """
         self._started, self._haste = time.monotonic(), haste
         federation = self.settings.federation
@@ -245,13 +229,8 @@ class FederatedRag(Strategy):
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         """Take the build reports."""
-        self.builds = {}
-        for node_id, report in self.transport.open(replies, BuildReport).items():
-            if report.device == self.transport.name(node_id):
-                self.builds[node_id] = report
-            else:
-                self.transport.miss(node_id, "it reported in another device's name")
-                self._late |= {node_id}
+        self.builds = self.transport.open(replies, BuildReport)
+        self._late |= self.transport.posing
         self._require_quorum(len(self.builds), len(self.cards), "build")
         for report in self.builds.values():
             self._remember_peak(report.device, report.peak_rss_mb)
@@ -298,9 +277,6 @@ class FederatedRag(Strategy):
     def take(self, node_id: int, batch: AnswerBatch) -> None:
         """Keep a device's answers to its own questions; anything else it says is dropped and the device named."""
         home = self.transport.name(node_id)
-        if batch.device != home:
-            self.transport.miss(node_id, "it answered in another device's name")
-            return
         self._remember_peak(home, batch.peak_rss_mb)
         for answer in batch.answers:
             if self._asked_at(answer.question_id, home):
@@ -311,6 +287,16 @@ class FederatedRag(Strategy):
         for question in batch.open:
             if self._asked_at(question.question_id, home):
                 self.open[question.question_id] = question
+
+    def deliver(self, answers: Iterable[Answer]) -> None:
+        """Send answers to the homes of their questions."""
+        batches: dict[int, list[Answer]] = defaultdict(list)
+        for answer in answers:
+            if (home := self.node_of(self.questions[answer.question_id].home)) is not None:
+                batches[home].append(answer)
+        name = self.transport.name
+        outgoing = [Request(n, AnswerBatch(name(n), tuple(own), (), 0.0)) for n, own in batches.items()]
+        self.transport.exchange(outgoing, "query.deliver", ImportReport)
 
     def charge(self, question_id: str, seconds: float) -> None:
         """Add seconds that other devices spent on a question to its answer."""

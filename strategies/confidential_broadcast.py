@@ -48,14 +48,8 @@ class ConfidentialBroadcast(FederatedRag):
     _enclave: EnclaveProcess | None = None
 
     def share(self) -> None:
-        """Start the enclave, whose key all sealed messages of this run are sealed for.
-
-        Raises
-        ------
-        FederationError
-            It does not start.
-        SettingError
-            Its generator is not one that an enclave may ask.
+        """Start the enclave, whose key all sealed messages of this run are sealed for; raises FederationError where it
+        does not start, and SettingError where its generator is not one that an enclave may ask.
         """
         try:
             self._started_enclave()

@@ -42,12 +42,8 @@ class ControllerFedAvg(FederatedRag):
     exchanges = EVERY_EXCHANGE
 
     def share(self) -> None:
-        """Train the controller and hand it out.
-
-        Raises
-        ------
-        FederationError
-            No device has training questions with passages to tell apart, or none trained in any round.
+        """Train the controller and hand it out; raises FederationError where no device has training questions with
+        passages to tell apart, or none trained in any round.
         """
         if self.settings.exchange == "encrypted":
             self._share_privately()
@@ -139,9 +135,7 @@ class ControllerFedAvg(FederatedRag):
         found = transport.exchange([Request(node, asked) for node in nodes], "train.controller", ControllerUpdate)
         usable: dict[int, ControllerUpdate] = {}
         for node_id, update in found.items():
-            if update.device != transport.name(node_id):
-                transport.miss(node_id, "it trained in another device's name")
-            elif update.examples and len(update.values) != length:
+            if update.examples and len(update.values) != length:
                 transport.miss(node_id, "it gave another number of weights than the controller has")
             elif update.examples:
                 usable[node_id] = update

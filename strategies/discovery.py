@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from fedrag_flwr.errors import FederationError
@@ -16,37 +17,30 @@ from fedrag_flwr.sqlite_errors import own_errors
 from strategies.transport import Transport
 
 
+@dataclass(frozen=True, slots=True)
 class NameKeys:
     """One file a name, which holds the public key of its device; who deletes a file lets another key have the name.
 
-    Parameters
-    ----------
-    folder
-        Holds the files; names are such as a device may have.
+    Names are such as a device may have.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    folder: Path  # holds the files
 
     def fits(self, name: str, key: bytes) -> bool:
         """Whether a name is known under this key, or not known yet."""
         return self._known(name) in (b"", key)
 
     def keep(self, name: str, key: bytes) -> None:
-        """Know a name under a key from now on, if it has one and the name is not known yet.
-
-        Raises
-        ------
-        StoreError
-            The file cannot be written.
+        """Know a name under a key from now on, if it has one and the name is not known yet; raises StoreError where the
+        file cannot be written.
         """
         if key and not self._known(name):
-            with own_errors(self._folder, name):
-                self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-                replace_file(self._folder / name, key)
+            with own_errors(self.folder, name):
+                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                replace_file(self.folder / name, key)
 
     def _known(self, name: str) -> bytes:
-        path = self._folder / name
+        path = self.folder / name
         return path.read_bytes() if path.is_file() else b""
 
 
@@ -93,12 +87,8 @@ def quorum_of(federation: FederationSettings, asked: int) -> int:
 
 
 def require_quorum(transport: Transport, federation: FederationSettings, present: int, asked: int, phase: str) -> None:
-    """Refuse to go on with fewer devices than the quorum of those asked, or of those the run was set up for.
-
-    Raises
-    ------
-    FederationError
-        Too few are present; it names those that are missing.
+    """Refuse to go on with fewer devices than the quorum of those asked, or of those the run was set up for; raises
+    FederationError where too few are present, and names those that are missing.
     """
     needed = quorum_of(federation, asked)
     if present < needed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -19,7 +19,6 @@ from fedrag_flwr.records import (
     EvidenceRequest,
     EvidenceUnit,
     FinishRequest,
-    ImportReport,
     Question,
     RetrieveBy,
     RetrieveRequest,
@@ -29,18 +28,6 @@ from fedrag_flwr.records.isolate import isolated
 from fedrag_flwr.wire import LIMITS
 from strategies.base import FederatedRag
 from strategies.transport import Request
-
-
-def fitting(sizes: Sequence[int], room: int) -> tuple[list[int], list[int]]:
-    """The places of as many parts as fit into so much room together, and of the others, which are the largest."""
-    kept: list[int] = []
-    for place in sorted(range(len(sizes)), key=sizes.__getitem__):
-        room -= sizes[place]
-        if room < 0:
-            break
-        kept.append(place)
-    return sorted(kept), sorted(set(range(len(sizes))).difference(kept))
-
 
 _ROOM = LIMITS[FinishRequest] * 3 // 4  # for evidence; the rest is for the questions
 _EACH = 512  # bytes of a unit beside its text
@@ -84,6 +71,19 @@ class HelpingRag(FederatedRag):
                     self.transport.miss(node_id, "it sent evidence that was not asked for, or in another's name")
         return help_given
 
+    def requests(self, wanted: Iterable[tuple[str, int | None, tuple[str, ...]]]) -> Requests:
+        """Ask for evidence on open questions, each at a node and of these hyperedges, or of any.
+
+        A device whose encoder gives vectors of another length is not asked.
+        """
+        requests: dict[int, dict[str, EvidenceRequest]] = defaultdict(dict)
+        for question_id, node_id, hyperedges in wanted:
+            vector = self.open[question_id].vector
+            if node_id is not None and vector.shape == (self.cards[node_id].dimension,):
+                asked = EvidenceRequest(question_id, vector, hyperedges, self.settings.inference.remote_units)
+                requests[node_id][question_id] = asked
+        return requests
+
     def waiting(self) -> dict[int, list[Question]]:
         """The open questions, by the node of their home."""
         waiting: dict[int, list[Question]] = defaultdict(list)
@@ -105,11 +105,11 @@ class HelpingRag(FederatedRag):
 
     def _fitting(self, evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
         """As much evidence as goes into one request: the longest stays out, and who gave it is named."""
-        kept, out = fitting([_size(part) for part in evidence], _ROOM)
-        for place in out:
-            if (owner := self.node_of(evidence[place].units[0].origin)) is not None:
-                self.transport.miss(owner, "it sent more evidence than goes into one message with the others'")
-        return tuple(evidence[place] for place in kept)
+        reason = "it sent more evidence than goes into one message with the others'"
+        return tuple(self.transport.fit(evidence, _size, _ROOM, self._giver, reason))
+
+    def _giver(self, evidence: Evidence) -> int | None:
+        return self.node_of(evidence.units[0].origin) if evidence.units else None
 
 
 _MOST_READ = 16  # units whose scores are looked at: more than the words that are read
@@ -125,7 +125,7 @@ class ServingRag(HelpingRag):
 
     def answer_here(self, help_given: Mapping[str, Help]) -> None:
         """Answer the open questions for which owners gave something."""
-        batches: dict[int, list[Answer]] = defaultdict(list)
+        answers: list[Answer] = []
         for question_id in list(self.open):
             given = help_given.get(question_id)
             if given is None or not given.units:
@@ -133,13 +133,9 @@ class ServingRag(HelpingRag):
             answer = isolated(question_id, partial(self._answered_here, question_id, given))
             self.answers[question_id] = answer
             del self.open[question_id]
-            if not failed(answer) and (home := self.node_of(self.questions[question_id].home)) is not None:
-                batches[home].append(answer)
-        outgoing = [
-            Request(node_id, AnswerBatch(self.transport.name(node_id), tuple(answers), (), 0.0))
-            for node_id, answers in batches.items()
-        ]
-        self.transport.exchange(outgoing, "query.deliver", ImportReport)
+            if not failed(answer):
+                answers.append(answer)
+        self.deliver(answers)
 
     def _answered_here(self, question_id: str, given: Help) -> Answer:
         tools, start = self.tools.models, time.perf_counter()

@@ -15,13 +15,11 @@ from fedrag_flwr.caching.fusion import FusionCaches
 from fedrag_flwr.caching.report import Reporter
 from fedrag_flwr.records import (
     Answer,
-    AnswerBatch,
     AskedQuestion,
     Cost,
     EvidenceUnit,
     HitsBatch,
     HitsRequest,
-    ImportReport,
     Question,
     because,
     declined,
@@ -89,9 +87,6 @@ class HybridFusion(FederatedRag):
         questions, most, most_related = set(asked), self.settings.hybrid.records, self.settings.caching.prefetch
         for node_id, batch in sorted(batches.items()):
             name = self.transport.name(node_id)
-            if batch.device != name:
-                self.transport.miss(node_id, "it told of hits in another device's name")
-                continue
             self.versions[name] = batch.version
             self.counts["cache-summaries"] += batch.reused
             waiting = set(questions)  # each is heard once
@@ -151,15 +146,7 @@ class HybridFusion(FederatedRag):
         self._answer([question for question in self._open() if not self._needs_devices(question)], told)
         told |= self._gather(self._open())
         self._answer(self._open(), told)
-        delivered: dict[int, list[Answer]] = defaultdict(list)
-        for question in self.asking:
-            if (home := self.node_of(question.home)) is not None:
-                delivered[home].append(_with_report(self.answers[question.id]))
-        outgoing = [
-            Request(node_id, AnswerBatch(self.transport.name(node_id), tuple(answers), (), 0.0))
-            for node_id, answers in delivered.items()
-        ]
-        self.transport.exchange(outgoing, "query.deliver", ImportReport)
+        self.deliver(_with_report(self.answers[question.id]) for question in self.asking)
         if self.settings.caching.prefetch:
             self._prefetch(list(told.values()))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from logging import INFO, WARNING
@@ -16,12 +15,11 @@ from fedrag_flwr.records import (
     START,
     AnswerMode,
     Delta,
-    EvidenceRequest,
     ImportReport,
     Pending,
     RetrieveBy,
 )
-from strategies.help import HelpingRag
+from strategies.help import HelpingRag, Requests
 from strategies.transport import Request
 
 _AT_ONCE = 32  # devices whose pages are on the way, and in the server's memory, at one time
@@ -66,9 +64,6 @@ class MemoryFusion(HelpingRag):
     def _more_after(self, node_id: int, delta: Delta) -> bool:
         """Take a page and tell whether another follows; a device that sends a wrong one is named."""
         transport = self.transport
-        if delta.origin != transport.name(node_id):
-            transport.miss(node_id, "it shared memories in another device's name")
-            return False
         try:
             report = self.tools.shared_memory.take(delta)
         except WireError as error:
@@ -109,18 +104,13 @@ class MemoryFusion(HelpingRag):
         for question_id, given in help_given.items():
             self.charge(question_id, given.seconds)
 
-    def _requests(self) -> dict[int, dict[str, EvidenceRequest]]:
-        requests: dict[int, dict[str, EvidenceRequest]] = defaultdict(dict)
-        budget = self.settings.inference.remote_units
-        for question in self.open.values():
-            for want in question.wants:
-                owner = self.node_of(want.owner)
-                if owner is not None and question.vector.shape == (self.cards[owner].dimension,):
-                    edges = want.hyperedges if self.retrieve_by == "hyperedges" else ()
-                    requests[owner][question.question_id] = EvidenceRequest(
-                        question.question_id, question.vector, edges, budget
-                    )
-        return requests
+    def _requests(self) -> Requests:
+        edges = self.retrieve_by == "hyperedges"
+        return self.requests(
+            (question.question_id, self.node_of(want.owner), want.hyperedges if edges else ())
+            for question in self.open.values()
+            for want in question.wants
+        )
 
 
 def _groups(nodes: Sequence[int]) -> Iterator[Sequence[int]]:

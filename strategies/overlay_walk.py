@@ -52,17 +52,10 @@ class Wanderer:
 
 
 def topology_of(told: str) -> str | list[tuple[str, str]]:
-    """Read how devices become neighbours: the name of a way to draw that, or a file of edges.
+    """Read how devices become neighbours: the name of a way to draw that, or a file of edges; raises SettingError where
+    it is neither.
 
-    Returns
-    -------
-    str or list
-        The name, or pairs of devices' names.
-
-    Raises
-    ------
-    SettingError
-        It is neither.
+    Gives the name, or pairs of devices' names.
     """
     if told in TOPOLOGIES:
         return told
@@ -178,8 +171,8 @@ class OverlayWalk(HelpingRag):
             told = defaultdict(list)
             for node_id, reply in transport.exchange(outgoing, "query.gossip", GossipReply).items():
                 said = {one.neighbour: one.levels for one in reply.told}
-                if reply.device != transport.name(node_id) or not said.keys() <= set(near[node_id]):
-                    transport.miss(node_id, "it told what was not asked for, or in another device's name")
+                if not said.keys() <= set(near[node_id]):
+                    transport.miss(node_id, "it told what was not asked for")
                     continue
                 for name, levels in said.items():
                     if (neighbour := self.node_of(name)) is not None:
@@ -218,7 +211,7 @@ class OverlayWalk(HelpingRag):
         slowest: dict[str, float] = defaultdict(float)  # of the peers that a question visits at the same time
         for peer, visits in due.items():
             reply = replies.get(self._nodes[peer])
-            if reply is None or reply.device != self.transport.name(self._nodes[peer]):
+            if reply is None:
                 self._overlay.away.add(peer)
                 reply = WalkReply("", (), 0.0)
             told, worked = {one.question_id: one for one in reply.replies}, self.transport.worked(reply.seconds)

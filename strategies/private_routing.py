@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import groupby
 from logging import WARNING
 
@@ -33,7 +33,6 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.wire import LIMITS, MIB
-from strategies.help import fitting
 from strategies.sealed_relay import Sent, fetch_sealed, fitting_messages
 from strategies.server_tools import ServerTools
 from strategies.transport import Request, Transport
@@ -49,16 +48,8 @@ SealedByHome = Mapping[int, Sequence[SealedMessage]]
 class PrivateRouter:
     """Lets homes choose owners, and relays requests and evidence.
 
-    Parameters
-    ----------
-    transport, tools, settings
-        Of the strategy.
-    cards
-        Of the devices that take part, by node.
-    present
-        The devices whose summaries count.
-    by
-        What owners look for evidence with; with "nearest", homes also ask whom their memories name.
+    `present` are the devices whose summaries count; `by` is what owners look for evidence with: by "nearest" homes also
+    ask whom their memories name.
     """
 
     def __init__(
@@ -86,17 +77,14 @@ class PrivateRouter:
 
     def hand_out(self, nodes: Sequence[int]) -> None:
         """Give devices the vectors of summaries, in a byte a value: of as many whole devices as go into a request."""
-        each = [one.rows * self._rows.shape[1] + _EACH for one in self._owners]
-        told = rounded(*self._whole(each, _ROOM, "its summaries do not go into one message with the others'"))
+        width, reason = self._rows.shape[1], "its summaries do not go into one message with the others'"
+        told = rounded(*self._whole(lambda one: one.rows * width + _EACH, _ROOM, reason))
         self._transport.exchange([Request(node_id, told) for node_id in nodes], "query.rounded_overview", ImportReport)
 
-    def _whole(self, sizes: Sequence[int], room: int, reason: str) -> tuple[tuple[OwnedRows, ...], Floats]:
+    def _whole(self, size: Callable[[OwnedRows], int], room: int, reason: str) -> tuple[tuple[OwnedRows, ...], Floats]:
         """Owners, and the vectors of their summaries, of as many whole devices as have room; others are named."""
-        kept, out = fitting(sizes, room)
-        for place in out:
-            self._transport.miss(self._nodes[self._owners[place].owner], reason)
-        owners = tuple(self._owners[place] for place in kept)
-        return owners, self._tools.summaries.rows(frozenset(one.owner for one in owners))[2]
+        kept = self._transport.fit(self._owners, size, room, lambda one: self._nodes[one.owner], reason)
+        return tuple(kept), self._tools.summaries.rows(frozenset(one.owner for one in kept))[2]
 
     def route(self, waiting: Waiting) -> SealedByHome:
         """The requests that homes sealed for owners of their choice, by home."""
@@ -149,7 +137,7 @@ class PrivateRouter:
         transport, tools = self._transport, self._tools
         if not self._held:
             more = "its summaries are more than can be scored with the others'"
-            self._owners, self._rows = self._whole([one.rows for one in self._owners], MOST_ROWS, more)
+            self._owners, self._rows = self._whole(lambda one: one.rows, MOST_ROWS, more)
             try:
                 tools.scorer.hold(self._rows)
             except CipherError as error:
@@ -184,8 +172,6 @@ class PrivateRouter:
     ) -> tuple[EncryptedScores, ...]:
         """Score those questions that a home was asked for, each once, and as many as its quota leaves."""
         name, scorer, tools = self._transport.name(node_id), self._tools.scorer, self._tools
-        if encrypted.device != name:
-            raise CipherError("it encrypted in another device's name", where=name)
         if encrypted.public:
             scorer.learn(name, encrypted.public, self._rows.shape[1])
         if scorer.known(name) != encrypted.fingerprint:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import replace
 from functools import cached_property
 
@@ -13,7 +13,6 @@ from fedrag_flwr.records import (
     CentroidBatch,
     CentroidRequest,
     Cost,
-    EvidenceRequest,
     because,
     declined,
 )
@@ -42,9 +41,7 @@ class RagRoute(ServingRag):
         self.centroids: dict[int, Centroids] = {}
         for node_id, batch in self.transport.exchange(outgoing, "query.centroids", CentroidBatch).items():
             found = batch.centroids
-            if batch.device != self.transport.name(node_id):
-                self.transport.miss(node_id, "it shared centroids in another device's name")
-            elif any(one.vector.shape != (dimension,) for one in found):
+            if any(one.vector.shape != (dimension,) for one in found):
                 self.transport.miss(node_id, "its centroids have another length than this encoder's vectors")
             elif len(found) > asked.most:
                 self.transport.miss(node_id, "it shared more centroids than were asked for")
@@ -64,12 +61,7 @@ class RagRoute(ServingRag):
     def resolve(self) -> None:
         """Ask the likely devices, and answer over what they give."""
         routes = {question_id: self.route(question_id) for question_id in self.open}
-        requests: dict[int, dict[str, EvidenceRequest]] = defaultdict(dict)
-        for question_id, route in routes.items():
-            for node_id in route:
-                requests[node_id][question_id] = EvidenceRequest(
-                    question_id, self.open[question_id].vector, (), self.settings.inference.remote_units
-                )
+        requests = self.requests((name, node_id, ()) for name, route in routes.items() for node_id in route)
         at_home = {question_id: asking.seconds for question_id, asking in self.open.items()}
         help_given = self.ask_owners(requests, "nearest")
         self.answer_here(help_given)

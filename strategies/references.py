@@ -64,12 +64,8 @@ class Centralized(FederatedRag):
     serves = False
 
     def share(self) -> None:
-        """Take all documents and build one memory from them.
-
-        Raises
-        ------
-        FederationError
-            Fewer devices than the quorum handed theirs over.
+        """Take all documents and build one memory from them; raises FederationError where fewer devices than the quorum
+        handed theirs over.
         """
         log(WARNING, "centralized: whole documents leave the devices; this is a reference, not a way to run")
         outgoing = [Request(node_id, DocumentsRequest()) for node_id in self.builds]

@@ -18,7 +18,6 @@ from fedrag_flwr.records import (
     SealRequest,
 )
 from fedrag_flwr.wire import LIMITS, most_bytes
-from strategies.help import fitting
 from strategies.transport import Request, Transport
 
 _ROOM = (
@@ -35,21 +34,8 @@ def fetch_sealed(
     """Hand owners their sealed messages and take theirs.
 
     One that was not asked for, is in another's name, or is larger than the evidence may be, is dropped and its owner
-    named.
-
-    Parameters
-    ----------
-    transport
-        Of the strategy.
-    asked
-        Requests by the owner's node, one for each question.
-    units
-        Units of evidence that an owner may give for a question.
-
-    Returns
-    -------
-    tuple[list[SealedMessage], dict[str, float]]
-        The evidence, and the seconds that the slowest owner took for each question.
+    named. An owner may give so many units for one question. Gives the evidence, and the seconds that the slowest owner
+    took for each question.
     """
     outgoing = [
         Request(node, SealedMessages(transport.name(node), tuple(sealed_messages)))
@@ -75,10 +61,8 @@ def fetch_sealed(
 
 def fitting_messages(transport: Transport, sent: Sequence[Sent]) -> list[SealedMessage]:
     """As many sealed messages as go into one request: the largest stay out, and who sent them is named."""
-    kept, out = fitting([_size(message) for _, message in sent], _ROOM)
-    for place in out:
-        transport.miss(sent[place][0], "it sent more in sealed messages than goes into one message with the others'")
-    return [sent[place][1] for place in kept]
+    reason = "it sent more in sealed messages than goes into one message with the others'"
+    return [message for _, message in transport.fit(sent, lambda one: _size(one[1]), _ROOM, lambda one: one[0], reason)]
 
 
 def _size(message: SealedMessage) -> int:
@@ -95,38 +79,22 @@ _SUMMARIES_EACH = 512  # bytes of a device's summaries beside their sealed messa
 def relay_summaries(transport: Transport, cards: Mapping[int, DeviceCard], most: int) -> int:
     """Let devices seal their summaries for each other, and hand each what is for it; who is left out is named.
 
-    Parameters
-    ----------
-    transport
-        Of the strategy.
-    cards
-        Of the devices that take part, by node.
-    most
-        Bytes that one device's summaries may take.
-
-    Returns
-    -------
-    int
-        The most summaries that a device holds now.
+    Those of one device may take `most` bytes. Gives the most summaries that a device holds now.
     """
     members = tuple(PeerKey(card.name, card.key) for card in cards.values())
     asked = [Request(node_id, SealRequest(members)) for node_id in cards]
     given: list[SealedSummaries] = []
     for node_id, sealed in transport.exchange(asked, "query.seal_summaries", SealedSummaries).items():
-        if sealed.device != transport.name(node_id):
-            transport.miss(node_id, "it sealed summaries in another device's name")
-        elif len(sealed.sealed) > most or any(len(key.sealed) > _MOST_KEY for key in sealed.keys):
+        if len(sealed.sealed) > most or any(len(key.sealed) > _MOST_KEY for key in sealed.keys):
             transport.miss(node_id, "it sealed more than a device's summaries take")
         else:
             given.append(sealed)
     nodes = {card.name: node_id for node_id, card in cards.items()}
-    outgoing = []
+    outgoing, reason = [], "its summaries do not go into one message with the others'"
     for node_id, card in cards.items():
         parts = _for(card.name, given)
-        kept, out = fitting([_summaries_size(part) for part in parts], _SUMMARIES_ROOM)
-        for place in out:
-            transport.miss(nodes[parts[place].device], "its summaries do not go into one message with the others'")
-        outgoing.append(Request(node_id, SealedOverview(members, tuple(parts[place] for place in kept))))
+        kept = transport.fit(parts, _summaries_size, _SUMMARIES_ROOM, lambda part: nodes[part.device], reason)
+        outgoing.append(Request(node_id, SealedOverview(members, tuple(kept))))
     held = 0
     for node_id, report in transport.exchange(outgoing, "query.sealed_overview", ImportReport).items():
         held = max(held, report.accepted)

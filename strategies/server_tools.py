@@ -21,13 +21,7 @@ _CLOSED = ("summaries", "scorer", "quota", "fusion_caches", "shared_memory")
 
 
 class ServerTools:
-    """The server's models and stores for one run.
-
-    Parameters
-    ----------
-    settings
-        Of the run.
-    """
+    """The server's models and stores for one run."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings

@@ -17,7 +17,6 @@ from fedrag_flwr.records import (
     AnswerMode,
     Cost,
     Decision,
-    EvidenceRequest,
     ImportReport,
     OpenQuestion,
     Progress,
@@ -34,7 +33,7 @@ from fedrag_flwr.records import (
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.wire import LIMITS, MIB
 from strategies.base import EVERY_EXCHANGE
-from strategies.help import Help, ServingRag, fitting
+from strategies.help import Help, ServingRag
 from strategies.private_routing import PrivateRouter
 from strategies.sealed_relay import relay_summaries
 from strategies.server_tools import ServerTools
@@ -48,17 +47,13 @@ _LEAST = _ROOM // 100_000 + 1  # bytes that each is counted for: an overview hol
 
 
 class SummaryRouting(ServingRag):
-    """Home answers where its gate accepts a candidate; else the owners of the nearest summaries give evidence.
+    """Home answers where its gate accepts a candidate; else the owners of the nearest summaries give evidence; raises
+    SettingError where the server is to answer over evidence, or to route by summaries, that it may not see.
 
     The server sees the summaries and the vectors of open questions, as they pass the filter. Devices see the vectors of
     each other's summaries, as far as the settings say, so that the gate knows whether others know more. Who
     answers is a setting: home, over its own and others' evidence, or the server, over what owners gave, home among
     them. With `exchange` other than plain homes choose by themselves and answer, and the server relays sealed messages.
-
-    Raises
-    ------
-    SettingError
-        The server is to answer over evidence, or to route by summaries, that it may not see.
     """
 
     name = "summary-routing"
@@ -120,10 +115,7 @@ class SummaryRouting(ServingRag):
     def _collect(self) -> frozenset[str]:
         """Take from each device what is not known yet, and drop what is no longer true.
 
-        Returns
-        -------
-        frozenset
-            The devices that take part and did so to the end.
+        Gives the devices that take part and did so to the end.
         """
         transport, evidence_store = self.transport, self.tools.summaries
         nodes, ended, exchange = self.there, set[int](), self.settings.exchange_for(self.mode)
@@ -156,19 +148,12 @@ class SummaryRouting(ServingRag):
         sizes: dict[str, int] = defaultdict(int)
         for one in told:
             sizes[one.origin] += max(2 * len(one.vector) + len(one.id.encode()) + _EACH, _LEAST)
-        names = list(sizes)
-        kept, out = fitting(list(sizes.values()), _ROOM)
-        for place in out:
-            if (node_id := self.node_of(names[place])) is not None:
-                self.transport.miss(node_id, "its summaries do not go into one message with the others'")
-        fit = {names[place] for place in kept}
+        reason = "its summaries do not go into one message with the others'"
+        fit = set(self.transport.fit(list(sizes), sizes.__getitem__, _ROOM, self.node_of, reason))
         return SummaryOverview(tuple(one for one in told if one.origin in fit))
 
     def _takes(self, node_id: int, batch: SummaryBatch) -> bool:
         transport = self.transport
-        if batch.device != transport.name(node_id):
-            transport.miss(node_id, "it shared summaries in another device's name")
-            return False
         try:
             self.tools.summaries.take(batch)
         except WireError as error:
@@ -191,7 +176,8 @@ class SummaryRouting(ServingRag):
     def _resolve_openly(self) -> None:
         routes = {question_id: self.route(asking) for question_id, asking in self.open.items()}
         drafts = {question_id: draft_of(asking) for question_id, asking in self.open.items()}
-        help_given = self.ask_owners(self._routed(routes), self.retrieve_by)
+        asked = ((name, self.node_of(owner), ()) for name, route in routes.items() for owner in route.owners)
+        help_given = self.ask_owners(self.requests(asked), self.retrieve_by)
         if self.settings.routing.answers_at == "server":
             self.answer_here(help_given)
         else:
@@ -237,16 +223,6 @@ class SummaryRouting(ServingRag):
         if not len(self.summary_index) or asking.vector.shape != (self.tools.models.encoder.dimension,):
             return Route((), ())
         return self.summary_index.route(asking.vector, routing.summaries, routing.devices, without)
-
-    def _routed(self, routes: Mapping[str, Route]) -> dict[int, dict[str, EvidenceRequest]]:
-        requests: dict[int, dict[str, EvidenceRequest]] = defaultdict(dict)
-        for question_id, route in routes.items():
-            for owner in route.owners:
-                if (node_id := self.node_of(owner)) is not None:
-                    requests[node_id][question_id] = EvidenceRequest(
-                        question_id, self.open[question_id].vector, (), self.settings.inference.remote_units
-                    )
-        return requests
 
     def _settle(self, question_id: str, routed: Decision, seconds: float, draft: Answer) -> None:
         """Home's draft stands where nobody answered, or over evidence that failed the model; all of it has its cost."""

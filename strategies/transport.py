@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from logging import WARNING
 from typing import TypeVar
@@ -22,6 +22,7 @@ from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.records import Progress, silent
 
 R = TypeVar("R")
+P = TypeVar("P")
 POLL = 0.1  # most seconds between two looks for replies; a round begins with the shortest pause, which doubles
 _SHORTEST = 0.001
 MOST_BYTES = 2**32  # payload that one device may send in the run of one system; then it is left out
@@ -37,16 +38,22 @@ _TRANSIENT = frozenset(
 MOST_UNASKED = 64  # replies that nobody waits for; a few come when a message was sent again
 
 
+def fitting(sizes: Sequence[int], room: int) -> tuple[list[int], list[int]]:
+    """The places of as many parts as fit into so much room together, and of the others, which are the largest."""
+    kept: list[int] = []
+    for place in sorted(range(len(sizes)), key=sizes.__getitem__):
+        room -= sizes[place]
+        if room < 0:
+            break
+        kept.append(place)
+    return sorted(kept), sorted(set(range(len(sizes))).difference(kept))
+
+
 def steps(clock: Callable[[], float] = time.time) -> Iterator[int]:
     """Give ever higher numbers: the present in microseconds, or one more than the last where that is higher.
 
     So two series of one run may take turns, and a server that starts anew goes on above what it used; a clock that is
-    set back changes nothing within a series.
-
-    Parameters
-    ----------
-    clock
-        Seconds since the epoch.
+    set back changes nothing within a series. The clock gives seconds since the epoch.
     """
     last = 0
     while True:
@@ -134,6 +141,7 @@ class Transport:
     delays: dict[int, float] = field(default_factory=dict)  # seconds that the latest reply of each node took
     waited: float = 0.0  # seconds that went into sending and waiting, of all rounds
     silent: frozenset[int] = frozenset()  # the nodes that did not reply to the last message in time
+    posing: frozenset[int] = frozenset()  # the nodes that replied to the last message in another device's name
     clock: Callable[[], float] = time.monotonic
     _away: set[int] = field(default_factory=set)  # nodes that no retry reached
     _singly: bool = False  # whether replies are pulled one by one
@@ -285,14 +293,10 @@ class Transport:
 
         A reply belongs to the node that its message went to: an error reply for a dead node names another source.
 
-        Parameters
-        ----------
-        replies
-            As `deliver` returned them.
-        kind
-            The record expected.
+        One that a device gives in another's name, or of another origin, is refused, too.
         """
         opened: dict[int, R] = {}
+        self.posing = frozenset()
         for reply in replies:
             told = self.asked.get(reply.metadata.reply_to_message_id)
             node_id = told.metadata.dst_node_id if told else reply.metadata.src_node_id
@@ -311,11 +315,28 @@ class Transport:
                 if wire.kind_of(reply.content) == wire.Failure.__name__:
                     failure = wire.decode(reply.content, wire.Failure, run=self.run)
                     self.miss(node_id, f"{phase}: {failure.error}: {failure.what}")
-                else:
-                    opened[node_id] = wire.decode(reply.content, kind, run=self.run)
+                    continue
+                said = wire.decode(reply.content, kind, run=self.run)
             except WireError as error:
                 self.miss(node_id, f"{phase}: {error}")
+                continue
+            told_by = getattr(said, "device", getattr(said, "origin", self.name(node_id)))
+            if told_by == self.name(node_id):
+                opened[node_id] = said
+            else:
+                self.miss(node_id, f"{phase}: it replied in another device's name")
+                self.posing |= {node_id}
         return opened
+
+    def fit(
+        self, parts: Sequence[P], size: Callable[[P], int], room: int, giver: Callable[[P], int | None], reason: str
+    ) -> list[P]:
+        """As many parts as go into so many bytes together, in order; the nodes that gave the others are named."""
+        kept, out = fitting([size(part) for part in parts], room)
+        for place in out:
+            if (node_id := giver(parts[place])) is not None:
+                self.miss(node_id, reason)
+        return [parts[place] for place in kept]
 
     def exchange(
         self, outgoing: Iterable[Request], message_type: str, kind: type[R], timeout: float | None = None

@@ -238,7 +238,7 @@ def test_an_answer_that_is_a_canary_does_not_leave(
 def test_all_memories_and_all_evidence_leave_without_canaries(outcome: Outcome, models: Models, device: str) -> None:
     silo = SILOS[device]
     with _open(outcome, device, models) as opened:
-        delta = opened.giving.memories(ShareRequest("memories", 0))
+        delta = opened.giving.memories(ShareRequest(0))
         units = opened.store.units("sentence")
         asked: list[EvidenceRequest] = []
         for unit, vector in zip(units.ids, units.vectors, strict=True):
@@ -273,7 +273,7 @@ def test_the_records_of_a_database_leave_without_canaries(tmp_path: Path, models
     asked = tuple(AskedQuestion(f"q{row[0]}", f"What is the mrn of {row[1]}?") for row in PATIENTS)
     with EdgeDevice("birch", None, tmp_path / "store", settings, models, [str(file)]) as opened:
         opened.build()
-        delta = opened.giving.memories(ShareRequest("memories", 0))
+        delta = opened.giving.memories(ShareRequest(0))
         units = opened.store.units("sentence")
         held = " ".join(one.text for one in opened.store.sentences(units.ids))
         batch = opened.giving.evidence(

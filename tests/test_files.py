@@ -21,7 +21,7 @@ PROCESSES, FILES = 3, 60  # without a turn for each, several of these openings f
 FILE = "file.sqlite"
 TABLE = "CREATE TABLE IF NOT EXISTS words (word TEXT)"
 OPENERS: dict[str, Callable[[Path], None]] = {
-    "durable file": lambda folder: DurableFile(folder / "new" / FILE, "list", TABLE, 1).close(),
+    "durable file": lambda folder: DurableFile(folder / "new" / FILE, "list", TABLE).close(),
     "summaries": lambda folder: SummaryStore(folder / "new", 4).close(),
     "tier of caches": lambda folder: Tier(folder / "new", 10**6).close(),
     "released words": lambda folder: ReleasedWords(folder / "new" / FILE).close(),

@@ -35,6 +35,7 @@ from fedrag_flwr.records import (
     HitsBatch,
     HitsRequest,
     HitSummary,
+    ImportReport,
     OpenQuestion,
     Question,
     RetrieveRequest,
@@ -319,9 +320,9 @@ ONE_TOO_MANY: dict[str, tuple[object, object]] = {  # just within a bound, and j
     "anchors": (sharing(anchors=("x",) * 64), sharing(anchors=("x",) * 65)),
     "hyperedges": (sharing(hyperedges=("x",) * 16), sharing(hyperedges=("x",) * 17)),
     "support": (sharing(support=("x",) * 16), sharing(support=("x",) * 17)),
-    "withheld": (Delta("a", 0, 1, (), (), ("x",) * 64), Delta("a", 0, 1, (), (), ("x",) * 65)),
-    "count": (ShareRequest("memories", 2**40), ShareRequest("memories", 2**40 + 1)),
-    "negative count": (ShareRequest("memories", 0), ShareRequest("memories", -1)),
+    "refused": (ImportReport("a", 0, 0, ("x",) * 64, 0), ImportReport("a", 0, 0, ("x",) * 65, 0)),
+    "count": (ShareRequest(2**40), ShareRequest(2**40 + 1)),
+    "negative count": (ShareRequest(0), ShareRequest(-1)),
     "budget": (asking(budget=64), asking(budget=65)),
     "least budget": (asking(budget=1), asking(budget=0)),
     "edges asked about": (asking(hyperedges=("x",) * 64), asking(hyperedges=("x",) * 65)),
@@ -412,10 +413,10 @@ UNFIT: dict[str, object] = {
     "measure that is no number": answer(decisions=(because("memory", "e", math.nan),)),
     "mode that is no choice": AnswerRequest("guess", ()),  # type: ignore[arg-type]
     "number for a text": wire.Failure(7, "e", "w"),  # type: ignore[arg-type]
-    "text for a number": ShareRequest("memories", "7"),  # type: ignore[arg-type]
-    "truth for a number": ShareRequest("memories", True),
+    "text for a number": ShareRequest("7"),  # type: ignore[arg-type]
+    "truth for a number": ShareRequest(True),
     "number for a truth": BuildRequest(1),  # type: ignore[arg-type]
-    "float for an integer": ShareRequest("memories", 1.5),  # type: ignore[arg-type]
+    "float for an integer": ShareRequest(1.5),  # type: ignore[arg-type]
     "not a number": answer(score=math.nan),
     "infinite number": answer(score=math.inf),
     "lone surrogate": answer(text="\ud800"),

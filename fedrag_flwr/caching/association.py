@@ -23,12 +23,7 @@ class AssociationGraph:
     def of(cls, records: Mapping[str, Iterable[str]], most: int = 8) -> AssociationGraph:
         """Build the graph from the entities of each record, in normal form.
 
-        Parameters
-        ----------
-        records
-            Entities by record.
-        most
-            Neighbours that a record has at most.
+        Each record has at most `most` neighbours.
         """
         holders: defaultdict[str, set[str]] = defaultdict(set)
         for record, entities in records.items():

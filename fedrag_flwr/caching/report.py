@@ -15,7 +15,7 @@ from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.models.base import Encoder, Grammar, Prompt
 from fedrag_flwr.privacy.model_summary import brings_nothing
 from fedrag_flwr.privacy.vectors import rescored
-from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, Question, because
+from fedrag_flwr.records import Answer, Cost, EvidenceUnit, Question, because
 from fedrag_flwr.retrieval.base import nearest, within
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.text.base import QuestionAnalysis
@@ -60,7 +60,6 @@ class Reporter:
     abstain_below: float  # confidence below which no answer is given
     # Who writes the report: the model, checked against what was told; rules that quote; or nobody.
     writer: Writer = "model"
-    clock: Clock = time.perf_counter  # seconds for timing
 
     @classmethod
     def of(cls, settings: Settings, tools: Models, writer: Writer) -> Reporter:
@@ -85,12 +84,12 @@ class Reporter:
 
     def answer(self, question: Question, units: Sequence[EvidenceUnit]) -> Answer:
         """An answer with its report over what `input` gave; each statement and each source names its origin."""
-        start = self.clock()
+        start = time.perf_counter()
         analysis = self.pipeline.question(question.text)
         read = within(_under_titles(units), self.words)
         judged = judged_over(question.text, analysis, read, self.reader)
         report, cost, spared = self._report(question.text, units[:_MOST_NOTES])
-        seconds = self.clock() - start - spared
+        seconds = time.perf_counter() - start - spared
         answer = told(question, judged, "", self.abstain_below, seconds).after(because("place", "at the server"))
         named = [*report, *_conflicts(analysis, answer.text, units, self.pipeline)]
         sources = tuple(dict.fromkeys(map(_reference, answer.evidence)))
@@ -116,6 +115,8 @@ class Reporter:
         cost = Cost(written.seconds, 1, written.tokens_in, written.tokens_out, written.cached)
         statements = []
         for text, number in _STATEMENT.findall(written.text)[:_MOST_STATEMENTS]:
+            if not 1 <= int(number) <= len(notes):  # an endpoint may know nothing of grammars
+                continue
             note = notes[int(number) - 1]
             if _bears(note, text.strip(" ."), question):
                 statements.append(f"{text.strip(' .')} ({_reference(note)}).")

@@ -73,7 +73,8 @@ class BytesDisk(diskcache.Disk):  # type: ignore[misc, unused-ignore]
 
 
 class Tier:
-    """Bytes under keys, each with the versions of what they were made of; safe under several processes.
+    """Bytes under keys, each with the versions of what they were made of; safe under several processes; raises
+    StoreError where the file cannot be opened, though it is not torn.
 
     An entry is found only under the versions that it was made of, and `purge` deletes those of other versions, from the
     file too. A file that is torn is made anew: a cache may be lost.
@@ -85,11 +86,6 @@ class Tier:
     size
         Bytes that it may take on disk, where what was used recently stays; with 0 it keeps nothing, and finds nothing
         that was kept before.
-
-    Raises
-    ------
-    StoreError
-        If the file cannot be opened, though it is not torn.
     """
 
     def __init__(self, folder: Path, size: int) -> None:

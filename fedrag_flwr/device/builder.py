@@ -361,7 +361,6 @@ class Builder:
             corpus_tokens=made.generated.corpus_tokens,
             failed=tuple(failed),
             rejects=tuple(f"{reason}={count}" for reason, count in sorted(made.generated.rejected.items())),
-            loss=made.learning.loss if made.learning else (),
             cost=cost,
             peak_rss_mb=peak_rss_mb(),
             state=self.store.state(),

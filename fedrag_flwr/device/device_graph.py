@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -153,14 +152,12 @@ class DeviceGraph:
         new = [name for name in texts if shown[name] not in known]
         contents = self._contents() if new else None
         released: list[SubgraphSummary] = []
-        withheld: Counter[str] = Counter()
         done, size = 0, 0
         while done < len(new) and size < self.settings.federation.page_bytes:  # what is withheld fills no page
             part = {name: texts[name] for name in new[done : done + TOGETHER]}
             told = contents.of({name: summaries[name].members for name in part}) if contents else None
             passed = self.export.release_summaries(part, told, text=self.settings.graph.share == "text")
             released += passed.items
-            withheld.update(passed.withheld)
             size += sum(len(one.text.encode()) + 2 * len(one.vector) + _EACH for one in passed.items)
             done += len(part)
         return SummaryBatch(
@@ -169,7 +166,6 @@ class DeviceGraph:
             version=self.store.version,
             summaries=tuple(released),
             retracted=tuple(sorted(known - set(shown.values()))),
-            withheld=tuple(f"{reason}={count}" for reason, count in withheld.items()),
             more=done < len(new),
         )
 

@@ -105,7 +105,7 @@ class MessageLog:
 
     @cached_property
     def _file(self) -> DurableFile:
-        return DurableFile(self._path, "log of messages", _SCHEMA, 1)
+        return DurableFile(self._path, "log of messages", _SCHEMA)
 
     def _latest(self, run: str) -> tuple[int, bytes | None]:
         with self._file.reading() as connection:

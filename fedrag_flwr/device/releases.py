@@ -19,7 +19,7 @@ from fedrag_flwr.records import Answer, AnswerBatch, AnswerMode, BuildReport, Op
 from fedrag_flwr.settings import Settings
 
 RELEASED = "released"  # folder beside the store: what left, so that the unchanged passes the export filter once
-_MOST_FAILED, _MOST_LOSS = 1_000, 4_096  # of a report that leaves
+_MOST_FAILED = 1_000  # of a report that leaves
 _NO_VECTOR: Vector = np.zeros(0, dtype=np.float32)  # of a question, where homes route by themselves
 
 
@@ -65,7 +65,6 @@ class Releases:
         return replace(
             report,
             failed=tuple(f"{self.hide(name)}: {reason}" for name, _, reason in failed),
-            loss=report.loss[:_MOST_LOSS],
             skipped=(),
         )
 

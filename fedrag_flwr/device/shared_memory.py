@@ -106,7 +106,6 @@ class Sharing:
             version=version,
             items=released.items,
             retracted=tuple(name for name in map(self.hide, (*page.retracted, *kept)) if name not in shown),
-            withheld=tuple(f"{reason}={count}" for reason, count in released.withheld.items()),
             after=after,
             next=page.next,
         )

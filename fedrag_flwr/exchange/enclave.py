@@ -14,7 +14,7 @@ import resource
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -50,12 +50,8 @@ from fedrag_flwr.text.segment import under_title
 def seal_for_enclave(
     device: str, key: SealingKey, request: EnclaveRequest, questions: Iterable[Question], run: str
 ) -> SealedMessages:
-    """Seal questions of this home for the enclave, with the key for which it is to seal the answers.
-
-    Raises
-    ------
-    WireError
-        A question is asked at another home.
+    """Seal questions of this home for the enclave, with the key for which it is to seal the answers; raises WireError
+    where a question is asked at another home.
     """
     if any(question.home != device for question in request.questions):
         raise WireError("a question of another home", where="ConfideRequest")
@@ -68,14 +64,8 @@ def seal_for_enclave(
 
 
 def open_answers(device: str, key: SealingKey, messages: Iterable[SealedMessage], run: str) -> list[Answer]:
-    """The answers that the enclave sealed for this home.
-
-    Raises
-    ------
-    CipherError
-        A sealed message is another's.
-    WireError
-        A sealed message holds something else than the answer to its question.
+    """The answers that the enclave sealed for this home; raises CipherError where a sealed message is another's, and
+    WireError where a sealed message holds something else than the answer to its question.
     """
     answers: list[Answer] = []
     for message in messages:
@@ -92,25 +82,15 @@ _MOST_BYTES = 2**28
 _SELF = "enclave"
 
 
+@dataclass(frozen=True, slots=True)
 class Enclave:
-    """What happens inside.
+    """What happens inside."""
 
-    Parameters
-    ----------
-    settings
-        Of the run.
-    run
-        The run's id.
-    models
-        The enclave's own models.
-    """
-
-    def __init__(self, settings: Settings, run: str, models: Models) -> None:
-        self.key = SealingKey.fresh()
-        self._settings = settings
-        self._run = run
-        self._models = models
-        self._open: dict[str, EnclaveQuestion] = {}
+    settings: Settings  # of the run
+    run: str  # the run's id
+    models: Models  # the enclave's own
+    key: SealingKey = field(init=False, default_factory=SealingKey.fresh)
+    _open: dict[str, EnclaveQuestion] = field(init=False, default_factory=dict)
 
     def ask(self, questions: SealedMessages, peers: Sequence[PeerKey]) -> SealedMessages:
         """Open questions, and seal a request for each peer that stands for the question by its vector alone.
@@ -129,16 +109,16 @@ class Enclave:
                 _LOG.warning("a sealed question is left out: %s", error.what)
                 continue
             self._open[name] = sealed_question
-            [vector] = self._models.encoder.encode([sealed_question.question.text])
-            asked = EvidenceRequest(name, vector, (), self._settings.inference.remote_units)
-            requests += seal_requests(asked, "nearest", peers, self.key.public, self._run)
+            [vector] = self.models.encoder.encode([sealed_question.question.text])
+            asked = EvidenceRequest(name, vector, (), self.settings.inference.remote_units)
+            requests += seal_requests(asked, "nearest", peers, self.key.public, self.run)
         return SealedMessages(_SELF, tuple(requests))
 
     def answer(self, evidence: SealedMessages) -> SealedMessages:
         """Rank all hits for each open question together, answer, and seal the answers for their homes."""
-        most = self._settings.inference.remote_units
+        most = self.settings.inference.remote_units
         given: dict[str, list[Evidence]] = defaultdict(list)
-        for part in open_evidence(self.key, evidence.messages, most, self._run):
+        for part in open_evidence(self.key, evidence.messages, most, self.run):
             given[part.question_id].append(part)
         answers = []
         for name, sealed_question in self._open.items():
@@ -146,8 +126,8 @@ class Enclave:
             answer = isolated(sealed_question.question.id, partial(self._answered, sealed_question, units))
             home = sealed_question.question.home
             try:
-                data = wire.pack(AnswerBatch(home, (answer,), (), 0.0), run=self._run)
-                sealed = seal(data, sealed_question.reply, context_of("answer", self._run, name, home))
+                data = wire.pack(AnswerBatch(home, (answer,), (), 0.0), run=self.run)
+                sealed = seal(data, sealed_question.reply, context_of("answer", self.run, name, home))
             except (CipherError, WireError) as error:
                 _LOG.warning("an answer is left out: %s", error.what)
                 continue
@@ -158,8 +138,8 @@ class Enclave:
     def _opened(self, message: SealedMessage) -> EnclaveQuestion:
         """The question in a sealed message, which its home says that it holds."""
         name, home = message.question_id, message.device
-        data = self.key.open(message.sealed, context_of("question", self._run, name, home))
-        sealed_question = wire.unpack(data, EnclaveQuestion, run=self._run)
+        data = self.key.open(message.sealed, context_of("question", self.run, name, home))
+        sealed_question = wire.unpack(data, EnclaveQuestion, run=self.run)
         if (sealed_question.question.id, sealed_question.question.home) != (name, home):
             raise CipherError("a sealed message that holds another question", where=_SELF)
         return sealed_question
@@ -168,28 +148,19 @@ class Enclave:
         question, start = sealed_question.question, time.perf_counter()
         if not units:
             return declined(question.id, "no device found anything")
-        reranker = LateInteractionReranker(self._models.encoder)
+        reranker = LateInteractionReranker(self.models.encoder)
         scores = np.clip(reranker.score(question.text, [under_title(one.title, one.text) for one in units]), -1.0, 1.0)
         ranked = [replace(unit, score=float(score)) for unit, score in zip(units, scores, strict=True)]
         before = time.perf_counter() - start
-        answer = answer_over(question, ranked, self._settings, self._models, _SELF)
+        answer = answer_over(question, ranked, self.settings, self.models, _SELF)
         return replace(answer, cost=answer.cost + Cost(seconds=before))
 
 
 class EnclaveProcess:
-    """The server's handle on the enclave: it hands sealed messages in and takes sealed messages out.
+    """The server's handle on the enclave: it hands sealed messages in and takes sealed messages out; raises
+    SettingError where the server's generator is behind an address: evidence would leave the enclave.
 
-    Parameters
-    ----------
-    settings
-        Of the run; the enclave keeps no generations, whatever they say.
-    run
-        The run's id.
-
-    Raises
-    ------
-    SettingError
-        The server's generator is behind an address: evidence would leave the enclave.
+    It keeps no generations, whatever the settings say.
     """
 
     def __init__(self, settings: Settings, run: str) -> None:
@@ -205,25 +176,9 @@ class EnclaveProcess:
         self._child = Child(__name__, [told], settings.federation.round_timeout, _MOST_BYTES)
         [self.public] = self._told([b"key"])
 
-    @property
-    def pid(self) -> int:
-        """The process's id."""
-        return self._child.pid
-
-    @property
-    def alive(self) -> bool:
-        """Whether it runs; another in its place has another key."""
-        return self._child.alive
-
     def ask(self, questions: SealedMessages, peers: Sequence[PeerKey]) -> SealedMessages:
-        """Requests for peers, sealed inside.
-
-        Raises
-        ------
-        CipherError
-            The enclave refuses, or has died since it told its key.
-        ProcessError
-            It dies, or takes too long.
+        """Requests for peers, sealed inside; raises CipherError where the enclave refuses, or has died since it told
+        its key, and ProcessError where it dies, or takes too long.
         """
         names = [part for peer in peers for part in (peer.device.encode(), peer.key)]
         [found] = self._told([b"ask", wire.pack(questions, run=self._run), *names])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -44,19 +45,14 @@ _SCHEMA = "CREATE TABLE IF NOT EXISTS numbers (key BLOB PRIMARY KEY, number INTE
 _OWN = b""
 
 
+@dataclass(frozen=True)
 class SummaryNumbers:
     """The last number that this device gave, and the highest that it took of each member's key.
 
     The file lies beside the device's own key: where both are lost the device has a new key, and begins anew for all.
-
-    Parameters
-    ----------
-    path
-        The file, opened when it is first needed.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    path: Path  # the file, opened when it is first needed
 
     def next(self) -> int:
         """A number above all that this device gave before."""
@@ -67,12 +63,8 @@ class SummaryNumbers:
             return self._last(_OWN)
 
     def check(self, key: bytes, number: int) -> None:
-        """Compare a number with the highest that was taken of a member's key.
-
-        Raises
-        ------
-        StaleMessageError
-            It is no higher.
+        """Compare a number with the highest that was taken of a member's key; raises StaleMessageError where it is no
+        higher.
         """
         if number <= self._last(key):
             raise StaleMessageError("they are not newer than those that came before", where="summaries")
@@ -93,7 +85,7 @@ class SummaryNumbers:
 
     @cached_property
     def _file(self) -> DurableFile:
-        return DurableFile(self._path, "summary numbers", _SCHEMA, 1)
+        return DurableFile(self.path, "summary numbers", _SCHEMA)
 
     def _last(self, key: bytes) -> int:
         with self._file.reading() as connection:
@@ -110,136 +102,102 @@ Sought = Callable[[Question], tuple[Vector, Sequence[Want]]]
 Seeker = Callable[[], Sought]
 
 
+@dataclass(frozen=True, slots=True)
 class PrivateRouting:
-    """Encrypts questions, chooses owners and seals requests for them.
+    """Encrypts questions, chooses owners and seals requests for them."""
 
-    Parameters
-    ----------
-    device
-        The device's name.
-    key
-        For which evidence is sealed.
-    cipher
-        The device's CKKS keys.
-    encoder, export filter
-        Make vectors of questions, and let them leave.
-    overview
-        Gives owners and vectors of all summaries, as they were handed out.
-    recall
-        Puts texts to questions that come without.
-    seeker
-        Makes ready what gives, where evidence is looked for by nearness, a question's vector and the owners whom memory
-        names.
-    settings
-        Of the run.
-    """
-
-    def __init__(
-        self,
-        device: str,
-        key: SealingKey,
-        cipher: QuestionCipher,
-        encoder: Encoder,
-        export: ExportFilter,
-        overview: Overview,
-        recall: Callable[[Sequence[Question]], Sequence[Question]],
-        seeker: Seeker,
-        settings: Settings,
-    ) -> None:
-        self._device = device
-        self._key = key
-        self._cipher = cipher
-        self._encoder = encoder
-        self._export = export
-        self._overview = overview
-        self._recall = recall
-        self._seeker = seeker
-        self._settings = settings
+    device: str  # the device's name
+    key: SealingKey  # for which evidence is sealed
+    cipher: QuestionCipher  # the device's CKKS keys
+    # encoder, export: make vectors of questions, and let them leave.
+    encoder: Encoder
+    export: ExportFilter
+    overview: Overview  # gives owners and vectors of all summaries, as they were handed out
+    recall: Callable[[Sequence[Question]], Sequence[Question]]  # puts texts to questions that come without
+    # Makes ready what gives, where evidence is looked for by nearness, a question's vector and the owners whom memory
+    # names.
+    seeker: Seeker
+    settings: Settings  # of the run
 
     def encrypt(self, request: EncryptRequest) -> EncryptedQuestions:
         """Open questions' vectors under this device's own key, tagged for the server."""
         asked = self._asker(request.by)
         start = time.perf_counter()
-        questions = self._recall(request.questions)
+        questions = self.recall(request.questions)
         vectors = [vector for vector, _ in asked(questions)]
-        key, fingerprint = self._key.tag_key(request.server), self._cipher.fingerprint
+        key, fingerprint = self.key.tag_key(request.server), self.cipher.fingerprint
         encrypted = [
             EncryptedQuestion(question.id, data, tag(key, *tagged_question(question.id, fingerprint, data)))
-            for question, data in zip(questions, self._cipher.encrypt(vectors), strict=True)
+            for question, data in zip(questions, self.cipher.encrypt(vectors), strict=True)
         ]
-        public = b"" if request.known == fingerprint else self._cipher.public
-        return EncryptedQuestions(self._device, fingerprint, public, tuple(encrypted), time.perf_counter() - start)
+        public = b"" if request.known == fingerprint else self.cipher.public
+        return EncryptedQuestions(self.device, fingerprint, public, tuple(encrypted), time.perf_counter() - start)
 
     def route(self, request: RouteRequest, run: str) -> SealedMessages:
-        """Choose owners for each question and seal requests for them; neither scores nor vectors leave in clear.
+        """Choose owners for each question and seal requests for them; neither scores nor vectors leave in clear; raises
+        CipherError where scores are another question's, or were changed on their way, and WireError where a question
+        comes without scores, or there are other numbers of rows than scores, or too many.
 
         They are those of the nearest summaries and, where evidence is looked for by nearness (`fedrag`), before them
         those whom memory names; these alone where a question's scores do not decrypt.
-
-        Raises
-        ------
-        CipherError
-            Scores are another question's, or were changed on their way.
-        WireError
-            A question comes without scores, or there are other numbers of rows than scores, or too many.
         """
         asker = self._asker(request.by)
         start = time.perf_counter()
         peers = {peer.device: peer for peer in request.peers}
         messages: list[SealedMessage] = []
-        questions = self._recall(request.questions)
+        questions = self.recall(request.questions)
         sought = asker(questions)
         by_scores = self._by_scores(request, questions) if request.owners else None
         # without summaries of its own, what another run handed out does not count
-        held = request.by != "nearest" or self._settings.fedrag.has("summaries")
+        held = request.by != "nearest" or self.settings.fedrag.has("summaries")
         chosen = by_scores or [self._by_overview(vector) if held else () for vector, _ in sought]
         for question, (vector, wants), owners in zip(questions, sought, chosen, strict=True):
             asked = dict.fromkeys([*(want.owner for want in wants), *owners])
             known = [peers[owner] for owner in list(asked)[:MOST_ASKED] if owner in peers]
-            about = EvidenceRequest(question.id, vector, (), self._settings.inference.remote_units)
-            messages += seal_requests(about, request.by, known, self._key.public, run)
-        return SealedMessages(self._device, tuple(messages), time.perf_counter() - start)
+            about = EvidenceRequest(question.id, vector, (), self.settings.inference.remote_units)
+            messages += seal_requests(about, request.by, known, self.key.public, run)
+        return SealedMessages(self.device, tuple(messages), time.perf_counter() - start)
 
     def _by_overview(self, vector: Vector) -> tuple[str, ...]:
-        owners, vectors = self._overview()
+        owners, vectors = self.overview()
         return self._choose(vectors @ vector, owners) if owners else ()
 
     def _by_scores(self, request: RouteRequest, questions: Sequence[Question]) -> list[tuple[str, ...]]:
         owners = _by_row(request.owners, MOST_ROWS, "RouteRequest")
-        key, scores = self._key.tag_key(request.server), {one.question_id: one for one in request.scores}
+        key, scores = self.key.tag_key(request.server), {one.question_id: one for one in request.scores}
         chosen = []
         for question in questions:
             if (found := scores.get(question.id)) is None:
                 raise WireError("a question without scores", where="RouteRequest")
-            check_tag(key, found.tag, *tagged_scores(found, self._cipher.fingerprint))
+            check_tag(key, found.tag, *tagged_scores(found, self.cipher.fingerprint))
             chosen.append(self._decided(found, owners))
         return chosen
 
     def _decided(self, scores: EncryptedScores, owners: Sequence[str]) -> tuple[str, ...]:
         """The owners that one question's scores speak for; nobody where they are no scores, which costs no other."""
         try:
-            return self._cipher.choose(scores.chunks, len(owners), lambda row: self._choose(row, owners))
+            return self.cipher.choose(scores.chunks, len(owners), lambda row: self._choose(row, owners))
         except CipherError as error:
             _LOG.warning("a question is not routed by its scores: %s", error.what)
             return ()
 
     def _choose(self, scores: NDArray[np.floating], owners: Sequence[str]) -> tuple[str, ...]:
-        routing = self._settings.routing
-        return choose_owners(scores, owners, routing.summaries, routing.devices, (self._device,))
+        routing = self.settings.routing
+        return choose_owners(scores, owners, routing.summaries, routing.devices, (self.device,))
 
     def _asker(self, by: RetrieveBy) -> Callable[[Sequence[Question]], list[tuple[Vector, Sequence[Want]]]]:
         """Makes ready what says by which vectors questions leave, and whom memory names for each."""
-        sought = self._seeker() if by == "nearest" else None
+        sought = self.seeker() if by == "nearest" else None
 
         def asked(questions: Sequence[Question]) -> list[tuple[Vector, Sequence[Want]]]:
-            if any(question.home != self._device for question in questions):
+            if any(question.home != self.device for question in questions):
                 raise WireError("a question of another home", where="questions")
             found: list[tuple[Vector, Sequence[Want]]] = []
             if sought is not None:
                 found = [sought(question) for question in questions]
             elif questions:
-                found = [(vector, ()) for vector in self._encoder.encode([question.text for question in questions])]
-            return [(self._export.release_vector(vector), wants) for vector, wants in found]
+                found = [(vector, ()) for vector in self.encoder.encode([question.text for question in questions])]
+            return [(self.export.release_vector(vector), wants) for vector, wants in found]
 
         return asked
 
@@ -264,7 +222,8 @@ def rounded(owners: Sequence[OwnedRows], vectors: Floats) -> RoundedOverview:
 def restored(
     overview: RoundedOverview, dimension: int | None = None, most: int = _MOST_OVERVIEW
 ) -> tuple[SubgraphSummary, ...]:
-    """The summaries of an overview in bytes: numbered ids, no texts, unit rows.
+    """The summaries of an overview in bytes: numbered ids, no texts, unit rows; raises WireError where its vectors have
+    another length, it does not hold as many rows as it says, or too many, or a row is zero.
 
     Parameters
     ----------
@@ -274,11 +233,6 @@ def restored(
         The length that its vectors must have; None: any.
     most
         Rows that it may have.
-
-    Raises
-    ------
-    WireError
-        Its vectors have another length, it does not hold as many rows as it says, or too many, or a row is zero.
     """
     if dimension is not None and overview.dimension != dimension:
         raise WireError("a vector of another length than this device's encoder gives", where="RoundedOverview")

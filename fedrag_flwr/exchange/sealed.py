@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import CipherError, FedragError, WireError
-from fedrag_flwr.privacy.seals import SealingKey, seal
+from fedrag_flwr.privacy.seals import SealingKey, check_tag, seal, tag
 from fedrag_flwr.records import (
     Evidence,
     EvidenceBatch,
@@ -20,6 +21,7 @@ from fedrag_flwr.records import (
     SealedMessages,
 )
 
+_PROOF = 32  # bytes of a tag
 _LOG = logging.getLogger(__name__)
 Retrieve = Callable[[Sequence[EvidenceRequest], RetrieveBy], EvidenceBatch]
 
@@ -81,6 +83,32 @@ def open_evidence(key: SealingKey, messages: Iterable[SealedMessage], most: int,
         else:
             _LOG.warning("sealed evidence is left out: it was not asked for, or is in another's name")
     return found
+
+
+def seal_secret(
+    what: str, secret: bytes, key: SealingKey, peer: PeerKey, context: str, opens: bytes | None = None
+) -> SealedMessage:
+    """Seal a secret for a peer, with a tag that proves who did; raises CipherError where the peer's key is none.
+
+    Anybody can seal a message for a peer: the tag stands for what the secret opens, or for the secret itself.
+    """
+    proof = tag(key.tag_key(peer.key), *_proven(what, context, secret if opens is None else opens))
+    return SealedMessage("", peer.device, seal(secret + proof, peer.key, context))
+
+
+def open_secret(
+    what: str, sealed: bytes, key: SealingKey, sender: bytes, context: str, opens: bytes | None = None
+) -> bytes:
+    """The secret that the owner of a key sealed with `seal_secret`; raises CipherError where it is another's."""
+    opened = key.open(sealed, context)
+    secret, proof = opened[:-_PROOF], opened[-_PROOF:]
+    check_tag(key.tag_key(sender), proof, *_proven(what, context, secret if opens is None else opens))
+    return secret
+
+
+def _proven(what: str, context: str, opens: bytes) -> tuple[bytes, ...]:
+    """What the sender's tag stands for."""
+    return (what.encode(), context.encode(), hashlib.sha256(opens).digest())
 
 
 def context_of(what: str, run: str, about: str, device: str) -> str:

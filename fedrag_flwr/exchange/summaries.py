@@ -6,25 +6,23 @@ key that both share: it proves who sealed what.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import CipherError, WireError
 from fedrag_flwr.exchange.routing import SummaryNumbers, restored, rounded
-from fedrag_flwr.exchange.sealed import context_of
+from fedrag_flwr.exchange.sealed import context_of, open_secret, seal_secret
 from fedrag_flwr.memory.store.summary_store import MOST_SUMMARIES
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy.seals import SealingKey, check_tag, seal, seal_once, tag
+from fedrag_flwr.privacy.seals import SealingKey, seal_once
 from fedrag_flwr.records import (
     ImportReport,
     OwnedRows,
     RoundedOverview,
-    SealedMessage,
     SealedOverview,
     SealedSummaries,
     SealRequest,
@@ -34,7 +32,7 @@ from fedrag_flwr.records import (
 from fedrag_flwr.settings import RoutingSettings
 
 _LOG = logging.getLogger(__name__)
-_KEY = 32
+_WHAT, _KEY = "summaries", 32
 _MOST_REFUSED = 64  # that a report names
 _EACH = 160  # bytes of a summary beside its vector: its opaque id, its device's name, and what stands around them
 _AROUND = 4_096  # bytes of a sealed message beside its summaries
@@ -42,60 +40,35 @@ Own = Callable[[], SummaryOverview]
 Take = Callable[[SummaryOverview], ImportReport]
 
 
+@dataclass(frozen=True, slots=True)
 class PrivateSummaries:
-    """Seals own summaries for members, and opens theirs.
+    """Seals own summaries for members, and opens theirs."""
 
-    Parameters
-    ----------
-    device
-        The device's name.
-    key
-        For which others seal, and by which they know who sealed.
-    numbers
-        Tell old summaries from new ones.
-    encoder
-        Whose vectors they are.
-    own, take
-        Give the vectors of own summaries as they leave, and keep those of all.
-    settings
-        Of the run's routing.
-    """
-
-    def __init__(
-        self,
-        device: str,
-        key: SealingKey,
-        numbers: SummaryNumbers,
-        encoder: Encoder,
-        own: Own,
-        take: Take,
-        settings: RoutingSettings,
-    ) -> None:
-        self._device = device
-        self._key = key
-        self._numbers = numbers
-        self._encoder = encoder
-        self._own = own
-        self._take = take
-        self._settings = settings
+    device: str  # the device's name
+    key: SealingKey  # for which others seal, and by which they know who sealed
+    numbers: SummaryNumbers  # tell old summaries from new ones
+    encoder: Encoder  # whose vectors they are
+    # own, keep: give the vectors of own summaries as they leave, and keep those of all.
+    own: Own
+    keep: Take
+    settings: RoutingSettings  # of the run
 
     def close(self) -> None:
         """Close the file of numbers, if it was opened."""
-        self._numbers.close()
+        self.numbers.close()
 
     def seal(self, request: SealRequest, run: str) -> SealedSummaries:
         """Own summaries as they are now, for the members that a request names; one without a usable key is left out."""
-        number = self._numbers.next()
-        context = self._context(self._device, number, run)
-        sealed, secret = seal_once(self._packed(self._own(), run), context)
+        number = self.numbers.next()
+        context = self._context(self.device, number, run)
+        sealed, secret = seal_once(self._packed(self.own(), run), context)
         keys = []
         for member in request.members:
             try:
-                proof = tag(self._key.tag_key(member.key), *_proven(context, sealed))
-                keys.append(SealedMessage("", member.device, seal(secret + proof, member.key, context)))
+                keys.append(seal_secret(_WHAT, secret, self.key, member, context, sealed))
             except CipherError as error:
                 _LOG.warning("%s cannot read the summaries: %s", member.device, error.what)
-        return SealedSummaries(self._device, number, sealed, tuple(keys))
+        return SealedSummaries(self.device, number, sealed, tuple(keys))
 
     def take(self, sent: SealedOverview, run: str) -> ImportReport:
         """Keep the summaries that members sealed for this device, in place of all before.
@@ -117,50 +90,46 @@ class PrivateSummaries:
             except (CipherError, WireError) as error:
                 _LOG.warning("the summaries of %s are left out: %s", one.device, error.what)
                 refused.append(one.device)
-        report = self._take(SummaryOverview(tuple(one for told in found.values() for one in told)))
-        self._numbers.keep(numbers)
+        report = self.keep(SummaryOverview(tuple(one for told in found.values() for one in told)))
+        self.numbers.keep(numbers)
         return replace(report, refused=tuple(dict.fromkeys(refused))[:_MOST_REFUSED])
 
     def _opened(self, sealed: SealedSummaries, sender: bytes, run: str) -> tuple[SubgraphSummary, ...]:
         """A member's summaries, once it is proven that they are its own and newer than those before."""
-        if [message.device for message in sealed.keys] != [self._device]:
+        if [message.device for message in sealed.keys] != [self.device]:
             raise CipherError("there is no key to them for this device", where="sealed message")
         context = self._context(sealed.device, sealed.number, run)
-        opened = self._key.open(sealed.keys[0].sealed, context)
-        check_tag(self._key.tag_key(sender), opened[_KEY:], *_proven(context, sealed.sealed))
-        self._numbers.check(sender, sealed.number)
-        told = self._unpacked(SealingKey(opened[:_KEY]).open(sealed.sealed, context), run)
+        secret = open_secret(_WHAT, sealed.keys[0].sealed, self.key, sender, context, sealed.sealed)
+        if len(secret) != _KEY:
+            raise CipherError("the key to them is none", where="sealed message")
+        self.numbers.check(sender, sealed.number)
+        told = self._unpacked(SealingKey(secret).open(sealed.sealed, context), run)
         if len(told) > MOST_SUMMARIES:
             raise WireError(f"a device may have {MOST_SUMMARIES:,} summaries", where="sealed message")
         for one in told:
-            if one.origin != sealed.device or one.text or one.vector.shape != (self._encoder.dimension,):
+            if one.origin != sealed.device or one.text or one.vector.shape != (self.encoder.dimension,):
                 raise WireError("something else than vectors of its sender's summaries", where="sealed message")
         return told
 
     def _packed(self, overview: SummaryOverview, run: str) -> bytes:
-        if self._settings.precision == "float16":
+        if self.settings.precision == "float16":
             return wire.pack(overview, run=run)
         vectors = [one.vector for one in overview.summaries]
-        owners = [OwnedRows(self._device, len(vectors))] if vectors else []
-        rows = np.array(vectors, dtype=np.float32).reshape(-1, self._encoder.dimension)
+        owners = [OwnedRows(self.device, len(vectors))] if vectors else []
+        rows = np.array(vectors, dtype=np.float32).reshape(-1, self.encoder.dimension)
         return wire.pack(rounded(owners, rows), run=run)
 
     def _unpacked(self, data: bytes, run: str) -> tuple[SubgraphSummary, ...]:
-        if self._settings.precision == "float16":
+        if self.settings.precision == "float16":
             return wire.unpack(data, SummaryOverview, run=run).summaries
-        return restored(wire.unpack(data, RoundedOverview, run=run), self._encoder.dimension, MOST_SUMMARIES)
+        return restored(wire.unpack(data, RoundedOverview, run=run), self.encoder.dimension, MOST_SUMMARIES)
 
     def _context(self, sender: str, number: int, run: str) -> str:
-        about = f"{number} {self._settings.precision} {self._encoder.id}"
-        return context_of("summaries", run, about, sender)
+        about = f"{number} {self.settings.precision} {self.encoder.id}"
+        return context_of(_WHAT, run, about, sender)
 
 
 def most_sealed(precision: str, dimension: int) -> int:
     """Bytes of the largest sealed message in which a device's summaries may stand, with vectors of a dimension."""
     each = dimension if precision == "int8" else 2 * dimension + _EACH
     return _AROUND + MOST_SUMMARIES * each
-
-
-def _proven(context: str, sealed: bytes) -> tuple[bytes, ...]:
-    """What a sender's tag stands for."""
-    return (b"summaries", context.encode(), hashlib.sha256(sealed).digest())

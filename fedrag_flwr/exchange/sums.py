@@ -12,18 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import CipherError, WireError
-from fedrag_flwr.exchange.sealed import context_of
+from fedrag_flwr.exchange.sealed import context_of, open_secret, seal_secret
 from fedrag_flwr.files import making_in
 from fedrag_flwr.privacy.ckks.sandbox import Sandbox
 from fedrag_flwr.privacy.ckks.sums import GroupCipher
 from fedrag_flwr.privacy.export import ExportFilter
-from fedrag_flwr.privacy.seals import SealingKey, check_tag, seal, tag
+from fedrag_flwr.privacy.seals import SealingKey, tag
 from fedrag_flwr.records import (
     ControllerRequest,
     ControllerUpdate,
     GroupRequest,
     PeerKey,
-    SealedMessage,
     SealedMessages,
     SumParts,
     SumTerm,
@@ -34,73 +33,52 @@ from fedrag_flwr.retrieval.evidence_sources import FEATURES
 _LOG = logging.getLogger(__name__)
 _KEPT = 16  # runs
 _UNDONE = ".new"  # a key that is being made
-_PROOF = 32  # bytes of a tag
+_WHAT = "group key"
 Values = NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True)
 class GroupSums:
-    """Holds each run's group key, which the server lacks; whatever is summed up goes through here.
+    """Holds each run's group key, which the server lacks; whatever is summed up goes through here."""
 
-    Parameters
-    ----------
-    device
-        The device's name.
-    folder
-        Where the last runs' group keys are kept.
-    sealed message
-        Opens what peers seal for this device, and tags what it sends.
-    export filter
-        Notes what leaves.
-    sandbox
-        Where SEAL runs.
-    """
-
-    def __init__(self, device: str, folder: Path, sealed: SealingKey, export: ExportFilter, sandbox: Sandbox) -> None:
-        self._device = device
-        self._folder = folder
-        self._sealed = sealed
-        self._export = export
-        self._sandbox = sandbox
+    device: str  # the device's name
+    folder: Path  # where the last runs' group keys are kept
+    sealed: SealingKey  # opens what peers seal for this device, and tags what it sends
+    export: ExportFilter  # notes what leaves
+    sandbox: Sandbox  # where SEAL runs
 
     def join(self, request: GroupRequest, run: str) -> SealedMessages:
-        """Make a run's group key and seal it to the peers, or take the one that a peer made.
+        """Make a run's group key and seal it to the peers, or take the one that a peer made; raises CipherError where
+        the sealed message is another's, or holds no key of that peer, and WireError where a sealed message comes
+        without the one peer that made it.
 
         Where it was made for these peers before, that one is sealed again: some may hold it.
         Anybody can seal a sealed message for this device; that the named peer did is proven by a tag beside the key.
-
-        Raises
-        ------
-        CipherError
-            The sealed message is another's, or holds no key of that peer.
-        WireError
-            A sealed message comes without the one peer that made it.
         """
         if request.sealed:
             if len(request.peers) != 1:
                 raise WireError("a sealed key comes from one peer", where="GroupRequest")
-            context, [peer] = context_of("group key", run, "", self._device), request.peers
-            opened = self._sealed.open(request.sealed, context)
-            key, proof = opened[:-_PROOF], opened[-_PROOF:]
-            check_tag(self._sealed.tag_key(peer.key), proof, *_proven(context, key))
+            context, [peer] = context_of(_WHAT, run, "", self.device), request.peers
+            key = open_secret(_WHAT, request.sealed, self.sealed, peer.key, context)
             self._forget(run)
             self._cipher(run).take(key)
             self._drop_old()
             _LOG.info("sums go under the key of %s (%s)", peer.device, hashlib.sha256(peer.key).hexdigest()[:16])
-            return SealedMessages(self._device, ())
+            return SealedMessages(self.device, ())
         key = self._made(request.peers, run)
         self._drop_old()
         sealed_messages = []
         for peer in request.peers:
-            context = context_of("group key", run, "", peer.device)
+            context = context_of(_WHAT, run, "", peer.device)
             try:
-                proof = tag(self._sealed.tag_key(peer.key), *_proven(context, key))
-                sealed_messages.append(SealedMessage("", peer.device, seal(key + proof, peer.key, context)))
+                sealed_messages.append(seal_secret(_WHAT, key, self.sealed, peer, context))
             except CipherError as error:
                 _LOG.warning("%s takes no part in the sums: %s", peer.device, error.what)
-        return SealedMessages(self._device, tuple(sealed_messages))
+        return SealedMessages(self.device, tuple(sealed_messages))
 
     def give(self, step: str, server: bytes, values: Values, run: str, noise: float = 0.0) -> SumTerm:
-        """This device's term of a sum.
+        """This device's term of a sum; raises CipherError where a number is too large, or there is no key of a group,
+        and PrivacyError where the numbers are none that the export filter knows.
 
         Parameters
         ----------
@@ -114,57 +92,46 @@ class GroupSums:
             In which it is summed up.
         noise
             Standard deviation of what is added to each number; 0 for none.
-
-        Raises
-        ------
-        CipherError
-            A number is too large, or there is no key of a group.
-        PrivacyError
-            The numbers are none that the export filter knows.
         """
-        released = self._export.release_sum(values)
+        released = self.export.release_sum(values)
         rng = np.random.default_rng()  # nobody may foresee this noise
         parts = tuple(self._cipher(run).encrypt(released, noise, rng))
-        return SumTerm(parts, tag(self._sealed.tag_key(server), *tagged_term(self._device, step, parts)))
+        return SumTerm(parts, tag(self.sealed.tag_key(server), *tagged_term(self.device, step, parts)))
 
     def read(self, total: Sequence[bytes], count: int, run: str) -> Values:
-        """A run's sum of so many numbers, rounded, shape (count,).
-
-        Raises
-        ------
-        CipherError
-            It is no sum of this group's.
+        """A run's sum of so many numbers, rounded, shape (count,); raises CipherError where it is no sum of this
+        group's.
         """
         return self._cipher(run).total(total, count)
 
     def _made(self, peers: Sequence[PeerKey], run: str) -> bytes:
         """The key that this device made for a run and these peers; for others, who could read what was summed, anew."""
         told = "\x1f".join(f"{peer.device} {peer.key.hex()}" for peer in peers)
-        secret = self._folder / f"{_name(run)}-{_digest(told)}.key"
+        secret = self.folder / f"{_name(run)}-{_digest(told)}.key"
         if not secret.exists():
             self._forget(run)
             fresh = secret.with_suffix(_UNDONE)
-            GroupCipher(fresh, self._sandbox).make()
+            GroupCipher(fresh, self.sandbox).make()
             fresh.replace(secret)
         return secret.read_bytes()
 
     def _cipher(self, run: str) -> GroupCipher:
         """Under the key that was made or taken last; where there is none, under one that is to be taken."""
-        kept = [*self._keys(run), self._folder / f"{_name(run)}.key"]
-        return GroupCipher(kept[0], self._sandbox)
+        kept = [*self._keys(run), self.folder / f"{_name(run)}.key"]
+        return GroupCipher(kept[0], self.sandbox)
 
     def _keys(self, run: str) -> list[Path]:
-        return sorted(self._folder.glob(f"{_name(run)}*.key"))
+        return sorted(self.folder.glob(f"{_name(run)}*.key"))
 
     def _forget(self, run: str) -> None:
         """Drop a run's key before another takes its place."""
-        for old in (*self._keys(run), *self._folder.glob(f"{_name(run)}*{_UNDONE}")):
+        for old in (*self._keys(run), *self.folder.glob(f"{_name(run)}*{_UNDONE}")):
             old.unlink(missing_ok=True)
 
     def _drop_old(self) -> None:
         """Delete the keys of all but the last runs: nobody tells a device that a run has ended."""
-        with making_in(self._folder):
-            kept = (path for form in (".key", _UNDONE) for path in self._folder.glob(f"group*{form}"))
+        with making_in(self.folder):
+            kept = (path for form in (".key", _UNDONE) for path in self.folder.glob(f"group*{form}"))
             keys = sorted(kept, key=lambda path: path.stat().st_mtime_ns)
             for old in keys[:-_KEPT]:
                 old.unlink()
@@ -176,11 +143,6 @@ def _name(run: str) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _proven(context: str, key: bytes) -> tuple[bytes, ...]:
-    """What the tag of the peer that made a key stands for."""
-    return (b"group key", context.encode(), hashlib.sha256(key).digest())
 
 
 def tagged_term(device: str, step: str, parts: Sequence[bytes]) -> tuple[bytes, ...]:
@@ -200,23 +162,10 @@ class PrivateTraining:
     sums: GroupSums  # of this device's groups
 
     def train(self, request: ControllerRequest, noise: float, train: Train, run: str) -> ControllerUpdate:
-        """One step: read the sums, train as on plain numbers, and encrypt what comes of it.
+        """One step: read the sums, train as on plain numbers, and encrypt what comes of it; raises CipherError where
+        the sums are not of this group.
 
-        Parameters
-        ----------
-        request
-            Its numbers stand in encrypted sums.
-        noise
-            Standard deviation of what is added to each encrypted number.
-        train
-            Takes the plain step.
-        run
-            Whose sums they are.
-
-        Raises
-        ------
-        CipherError
-            The sums are not of this group.
+        `noise` is the standard deviation of what is added to each encrypted number.
         """
         update = train(self._plain(request, run))
         if not update.examples:

@@ -95,10 +95,8 @@ class Matcher:
         scores = self._score(similarities, covers[rows])
         best = np.lexsort((rows, -scores))[:k]  # rows are in the order of ids
         return [
-            Match(self._items[row], float(score), float(similarity), float(cover))
-            for row, score, similarity, cover in zip(
-                rows[best], scores[best], similarities[best], covers[rows[best]], strict=True
-            )
+            Match(self._items[row], float(score), float(similarity))
+            for row, score, similarity in zip(rows[best], scores[best], similarities[best], strict=True)
         ]
 
     def _score(self, cosines: NDArray[np.floating], covers: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -64,8 +64,9 @@ class AnswerCache:
         if self.verbatim:
             asked = _asked(question)
             known = {name: body for name, body in known.items() if body.get("asked") == asked}
+        states = self._states()
         for name in nearest_first(known, vector, self.similarity):
-            if self._holds(known[name]):
+            if self._holds(known[name], states):
                 self.notes.put("given", {question.id: {"as": name, "vector": packed(vector)}})
                 return _answer(question, name, known[name])
             self.notes.drop("answer", name)
@@ -73,7 +74,8 @@ class AnswerCache:
 
     def sweep(self) -> None:
         """Drop every answer that does not hold any more, whoever asked for it: its text leaves the disk."""
-        self.notes.drop("answer", *(name for name, body in self.notes.all("answer").items() if not self._holds(body)))
+        kept, states = self.notes.all("answer"), self._states()
+        self.notes.drop("answer", *(name for name, body in kept.items() if not self._holds(body, states)))
 
     def keep(self, question: Question, answer: Answer, vector: Vector, units: Iterable[EvidenceUnit]) -> None:
         """Keep an answer with the sentences and passages that it rests on, and the memories among its sources.
@@ -123,12 +125,12 @@ class AnswerCache:
         self.notes.drop("answer", *alike, question_id, str(known.get("as", question_id)))
         return True
 
-    def _holds(self, body: Json) -> bool:
+    def _holds(self, body: Json, states: Json) -> bool:
         until, own, others = body["until"], body["own"], body.get("others")
         if isinstance(until, float) and not until - 3600 * self.hours - 1 <= self.clock() < until:
             return False  # over, or kept by a clock that was ahead of this one
         assert isinstance(own, dict)
-        if not isinstance(others, dict) or others != {name: self._states().get(name) for name in others}:
+        if not isinstance(others, dict) or others != {name: states.get(name) for name in others}:
             return False
         memories = body.get("memories")
         if not isinstance(memories, dict) or self.store.origins(list(memories)) != memories:

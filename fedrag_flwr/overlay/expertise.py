@@ -42,22 +42,13 @@ class ExpertiseState(TypedDict):
 
 
 class Expertise(Generic[P]):
-    """One peer's memory of its neighbours (DRAG's E, learnt by each peer for itself).
-
-    Parameters
-    ----------
-    rules
-        How it learns.
-    """
+    """One peer's memory of its neighbours (DRAG's E, learnt by each peer for itself)."""
 
     def __init__(self, rules: LearningRules | None = None) -> None:
         self.rules = rules or LearningRules()
         self.now = 0
         self._credit: dict[tuple[P, int], tuple[float, int]] = {}
         self._judged: dict[P, tuple[float, float, int]] = {}
-
-    def __len__(self) -> int:
-        return len(self._credit)
 
     def tick(self, questions: int = 1) -> None:
         """Questions were seen: what was learnt before counts a little less."""

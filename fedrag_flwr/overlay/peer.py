@@ -7,7 +7,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import cast
@@ -59,63 +59,28 @@ CACHE_HOURS = 24.0  # longest life of an answer that rests on others' evidence
 _READ = 8  # sentences of home that are read
 
 
+@dataclass(eq=False)
 class DeviceWalks:
-    """What a device does for questions that walk.
+    """What a device does for questions that walk."""
 
-    Parameters
-    ----------
-    device
-        The device's name.
-    store, export filter
-        Its memory, and what lets evidence leave.
-    models
-        The models.
-    settings
-        Of the run.
-    root
-        Where notes are kept; they go with the store.
-    kept
-        Where sketches and their budget are kept; they outlive the store, or the budget would start anew.
-    sums
-        Of this device's groups, for topics that are learnt.
-    orders
-        In which it reads evidence: answers that are kept hang on them, too.
-    """
-
-    def __init__(
-        self,
-        device: str,
-        store: MemoryStore,
-        export: ExportFilter,
-        models: Models,
-        settings: Settings,
-        root: Path,
-        kept: Path,
-        sums: GroupSums,
-        orders: EvidenceOrders,
-    ) -> None:
-        self.device = device
-        self.store = store
-        self.export = export
-        self.models = models
-        self.settings = settings
-        self._root = root
-        self._kept = kept
-        self._sums = sums
-        self._orders = orders
-        self.clock: Clock = time.time  # seconds since the epoch
+    device: str  # the device's name
+    # store, export: its memory, and what lets evidence leave.
+    store: MemoryStore
+    export: ExportFilter
+    models: Models
+    settings: Settings  # of the run
+    root: Path  # where notes are kept; they go with the store
+    kept: Path  # where sketches and their budget are kept; they outlive the store, or the budget would start anew
+    sums: GroupSums  # of this device's groups, for topics that are learnt
+    orders: EvidenceOrders  # in which it reads evidence: answers that are kept hang on them, too
+    clock: Clock = time.time  # seconds since the epoch
 
     # --- questions of this device -----------------------------------------------------------------
 
     def ask(self, question: Question, *, own: bool = False) -> Answer | OpenQuestion:
         """Answer from the cache, or over home's evidence if it is near enough; else the question is open.
 
-        Parameters
-        ----------
-        question
-            With its text.
-        own
-            Whether people here ask it.
+        `own` says that people here ask it.
         """
         start = time.perf_counter()
         vector = self._vector(question)
@@ -142,15 +107,11 @@ class DeviceWalks:
         return self._answered(question, vector, units, start, self.cache.of(own) if given else None)
 
     def feedback(self, question_id: str, *, good: bool) -> str:
-        """Take in what somebody thinks of an answer, and say what follows from it.
+        """Take in what somebody thinks of an answer, and say what follows from it; raises NotFoundError where this
+        device keeps no answer to such a question.
 
         A bad one is never given again, questions like it go to other peers first, and the neighbour through which
         it came loses reputation: once, however often that is said.
-
-        Raises
-        ------
-        NotFoundError
-            This device keeps no answer to such a question.
         """
         judged = Judgements(self.notes).take(question_id, good=good)
         known = self.cache.condemn(question_id) if not good else self.cache.knows(question_id)
@@ -202,13 +163,13 @@ class DeviceWalks:
     @cached_property
     def notes(self) -> WalkNotes:
         """What is kept between messages."""
-        return WalkNotes(self._root / NOTES)
+        return WalkNotes(self.root / NOTES)
 
     @property
     def cache(self) -> AnswerCache:
         """Answers that may be given again: those that were made as they would be now."""
         limits = (self.settings.overlay.cache_similarity, CACHE_HOURS)
-        by = f"{self._made_with} {self._orders.id}".strip()  # what orders evidence may be replaced meanwhile
+        by = f"{self._made_with} {self.orders.id}".strip()  # what orders evidence may be replaced meanwhile
         return AnswerCache(self.device, self.store, self.notes, *limits, by, self.clock)
 
     @cached_property
@@ -229,14 +190,14 @@ class DeviceWalks:
     @cached_property
     def learner(self) -> TopicLearner:
         """This device's part in learning topics."""
-        return TopicLearner(self._sketches_by(self._headings(SHIPPED)), self._sums)
+        return TopicLearner(self._sketches_by(self._headings(SHIPPED)), self.sums)
 
     def _headings(self, name: str) -> Topics:
         kept = fedrag_home(self.settings.home) / "topics"
         return topics_of(self.models.encoder, HEADINGS if name == SHIPPED else Path(name).expanduser(), kept)
 
     def _sketches_by(self, topics: Topics) -> DeviceSketches:
-        return DeviceSketches(self.device, self.store, self.export, self.notes, topics, self.settings, self._kept)
+        return DeviceSketches(self.device, self.store, self.export, self.notes, topics, self.settings, self.kept)
 
     @cached_property
     def expertise(self) -> Expertise[str]:
@@ -249,7 +210,7 @@ class DeviceWalks:
 
     def sweep(self) -> None:
         """Drop kept answers whose evidence is gone, if any were ever kept."""
-        if (self._root / NOTES).exists():
+        if (self.root / NOTES).exists():
             self.cache.sweep()
 
     def close(self) -> None:

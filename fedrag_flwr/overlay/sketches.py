@@ -8,7 +8,7 @@ is epsilon-differentially private for each document. What is gossiped is made of
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,38 +72,10 @@ def offers(own: Levels, told: Levels) -> Levels:
     """
     if not len(told):
         return told.copy()
-    return _said(own[None, :], told, np.zeros(1, dtype=np.int64), np.zeros(len(told), dtype=np.int64))
+    return said(own[None, :], told, np.zeros(1, dtype=np.int64), np.zeros(len(told), dtype=np.int64))
 
 
-def gossip(own: Levels, neighbours: Sequence[Sequence[int]], rounds: int) -> list[Levels]:
-    """Let peers tell their neighbours what they reach, all at once, in rounds.
-
-    Parameters
-    ----------
-    own
-        The peers' own sketches, shape (peers, topics).
-    neighbours
-        Of each peer.
-    rounds
-        After which sketches have travelled so many hops.
-
-    Returns
-    -------
-    list[Levels]
-        For each peer what its neighbours told last, shape (neighbours, topics).
-    """
-    degrees = np.array([len(near) for near in neighbours])
-    ends = np.cumsum(degrees)
-    hearer = np.repeat(np.arange(len(own)), degrees)
-    teller = np.concatenate([np.asarray(near, dtype=np.int64) for near in neighbours])
-    back = np.lexsort((hearer, teller))[np.argsort(np.lexsort((teller, hearer)))]  # a row's other direction
-    told = np.zeros((len(hearer), own.shape[1]), dtype=np.uint8)
-    for _ in range(rounds if len(hearer) else 0):
-        told = _said(own, told, (ends - degrees)[degrees > 0], hearer)[back]
-    return np.split(told, ends[:-1])
-
-
-def _said(own: Levels, told: Levels, starts: NDArray[np.int64], hearer: NDArray[np.int64]) -> Levels:
+def said(own: Levels, told: Levels, starts: NDArray[np.int64], hearer: NDArray[np.int64]) -> Levels:
     """What the peer that heard a row says back to who told it: its own, and the most that the others told.
 
     Parameters

@@ -34,34 +34,6 @@ _SHORTEST = 1e-6  # sum that still has a direction
 Floats = NDArray[np.float32]
 
 
-def first_centroids(headings: Floats, held: Values, count: int) -> Floats:
-    """The headings on which most documents are held, shape (count, dimension).
-
-    Parameters
-    ----------
-    headings
-        Shape (headings, dimension), unit rows.
-    held
-        How many documents all peers hold on each, shape (headings,).
-    count
-        How many to take.
-    """
-    return headings[np.argsort(-held, kind="stable")[:count]]
-
-
-def topic_counts(documents: Floats, centroids: Floats) -> Values:
-    """What a peer gives first: how many of its documents are nearest to each topic, shape (topics,).
-
-    Parameters
-    ----------
-    documents
-        Shape (n, dimension), unit rows: whatever its length, a document counts once.
-    centroids
-        Shape (topics, dimension), unit rows.
-    """
-    return np.bincount(_nearest(documents, centroids), minlength=len(centroids)).astype(np.float64)
-
-
 def topic_sums(documents: Floats, centroids: Floats, counts: Values) -> Values:
     """What a peer gives then: the sum of its documents' vectors for each topic, shape (topics, dimension).
 
@@ -71,12 +43,12 @@ def topic_sums(documents: Floats, centroids: Floats, counts: Values) -> Values:
     Parameters
     ----------
     documents, centroids
-        As for `topic_counts`.
+        Shapes (n, dimension) and (topics, dimension), unit rows: whatever its length, a document counts once.
     counts
         What all peers gave first, added up.
     """
     sums = np.zeros(centroids.shape)
-    np.add.at(sums, _nearest(documents, centroids), documents)
+    np.add.at(sums, (documents @ centroids.T).argmax(axis=1), documents)
     return np.where((counts >= FEWEST)[:, None], sums, 0.0)
 
 
@@ -102,10 +74,6 @@ def moved(centroids: Floats, counts: Values, sums: Values, noise: float = 0.0) -
     return np.where(moves[:, None], directions, centroids).astype(np.float32)
 
 
-def _nearest(documents: Floats, centroids: Floats) -> NDArray[np.intp]:
-    return np.asarray((documents @ centroids.T).argmax(axis=1))
-
-
 @dataclass(frozen=True, slots=True)
 class _Step:
     """What a device knows at a step: where topics are, shape (topics, dimension), and how many documents each has."""
@@ -114,6 +82,11 @@ class _Step:
     number: int
     centroids: NDArray[np.float32]
     counts: Values
+
+    @property
+    def topics(self) -> Topics:
+        """Where topics are; their names are numbers that no other learning gives."""
+        return Topics(tuple(f"{self.name}.{row}" for row in range(len(self.centroids))), self.centroids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,27 +97,19 @@ class TopicLearner:
     sums: GroupSums  # of this device's groups
 
     def topics(self) -> Topics:
-        """The topics that were learnt; their names are numbers that no other learning gives.
-
-        Raises
-        ------
-        SettingError
-            There are none yet, or they were learnt from other headings, or another number of them.
+        """The topics that were learnt; raises SettingError where there are none yet, or they were learnt from other
+        headings, or another number of them.
         """
         kept = self._noted(_KEPT)
         if kept is None:
             raise SettingError(
                 "no topics were learnt with other devices yet", where="overlay.topics", fix="run topic-walk with them"
             )
-        return Topics(tuple(f"{kept.name}.{row}" for row in range(len(kept.centroids))), kept.centroids)
+        return kept.topics
 
     def step(self, request: TopicRequest, run: str) -> TopicUpdate:
-        """Take one step of a run; the same step again gives the same, but for noise.
-
-        Raises
-        ------
-        WireError
-            This device has missed the step before, and so does not know where topics are.
+        """Take one step of a run; the same step again gives the same, but for noise; raises WireError where this device
+        has missed the step before, and so does not know where topics are.
         """
         if request.stage == "known":
             return self._told(self._noted(_KEPT))
@@ -160,7 +125,7 @@ class TopicLearner:
             return self._told(state)
         documents = document_vectors(self.sketches.store, self._dimension)
         if request.stage == "count":
-            given = topic_counts(documents, state.centroids)
+            given = state.topics.counts(documents).astype(np.float64)
         else:
             given = topic_sums(documents, state.centroids, state.counts).ravel()
         noise = self.sketches.settings.federation.sum_noise
@@ -179,7 +144,7 @@ class TopicLearner:
         centroids, counts = before.centroids, np.zeros(len(before.centroids))
         if request.number == 1:
             total = self._total(request, (len(headings),), run)
-            centroids = first_centroids(headings.centroids, total, overlay.learnt_topics)
+            centroids = headings.centroids[np.argsort(-total, kind="stable")[: overlay.learnt_topics]]
         elif request.stage == "move":
             total = counts = self._total(request, counts.shape, run)
         else:

@@ -55,31 +55,20 @@ class ModelTopics:
     generator: Generator  # the model
 
     def weights(self, question: str, near: Mapping[int, float]) -> dict[int, float]:
-        """The topic that the model chooses of those near, with weight 1."""
-        asked = list(near)[:_CHOICES]
-        listed = "\n".join(f"{place}. {self.topics.names[topic]}" for place, topic in enumerate(asked, 1))
+        """The topic that the model chooses of those near, with weight 1; the nearest where it names none by number."""
+        asked = {str(place): topic for place, topic in enumerate(list(near)[:_CHOICES], 1)}
+        listed = "\n".join(f"{place}. {self.topics.names[topic]}" for place, topic in asked.items())
         prompt = Prompt("Name the heading under which a question belongs, by its number.", f"{question}\n\n{listed}")
         grammar = Grammar(f"root ::= [1-{len(asked)}]")
         [chosen] = self.generator.complete(prompt, grammar=grammar, max_tokens=2)
-        return {asked[int(chosen.text.strip()) - 1]: 1.0}
+        return {asked.get(chosen.text.strip(), asked["1"]): 1.0}
 
 
 def topics_of(encoder: Encoder, file: Path = HEADINGS, kept: Path | None = None) -> Topics:
-    """Read headings, a JSON list of texts, and encode them; those that ship are of general knowledge.
+    """Read headings, a JSON list of texts, and encode them; those that ship are of general knowledge; raises
+    SettingError where the file is no such list.
 
-    Parameters
-    ----------
-    encoder
-        Gives their vectors.
-    file
-        The list.
-    kept
-        A folder for vectors, so that each list is encoded once; None: nothing is kept.
-
-    Raises
-    ------
-    SettingError
-        The file is no such list.
+    With a folder `kept` each list is encoded once.
     """
     names = headings_of(file)
     return Topics(tuple(names), _encoded(encoder, names, kept))

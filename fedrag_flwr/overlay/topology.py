@@ -13,19 +13,10 @@ _QUICKEST = 1e-3  # seconds below which delays do not differ
 
 
 class Overlay:
-    """The neighbours of each peer, in the order in which they became neighbours.
+    """The neighbours of each peer, in the order in which they became neighbours; raises SettingError where an edge
+    leads from a peer to itself.
 
-    Parameters
-    ----------
-    edges
-        Pairs of peers; a pair that comes twice counts once.
-    peers
-        Peers that may have no edge.
-
-    Raises
-    ------
-    SettingError
-        An edge leads from a peer to itself.
+    A pair of peers that comes twice counts once; `peers` may have no edge.
     """
 
     def __init__(self, edges: Iterable[tuple[int, int]] = (), peers: Iterable[int] = ()) -> None:
@@ -42,11 +33,6 @@ class Overlay:
         """The peers that are present."""
         return tuple(peer for peer in self._near if peer not in self.away)
 
-    @property
-    def edges(self) -> list[tuple[int, int]]:
-        """Each edge once, the smaller peer first."""
-        return [(one, other) for one, near in self._near.items() for other in near if one < other]
-
     def neighbours(self, peer: int) -> Sequence[int]:
         """The present neighbours of a peer; where all of them are away, one of theirs or anybody stands in."""
         own = self._near.get(peer, {})
@@ -61,14 +47,7 @@ class Overlay:
 def make_overlay(peers: int, connectivity: int, rng: np.random.Generator) -> Overlay:
     """Draw a Barabasi-Albert network of peers 0, 1, 2, ... as networkx does (DRAG 4.1).
 
-    Parameters
-    ----------
-    peers
-        How many.
-    connectivity
-        Edges of a new peer; fewer where there are too few peers.
-    rng
-        Draws the edges.
+    A new peer has `connectivity` edges, fewer where there are too few peers.
     """
     import networkx
 
@@ -82,14 +61,7 @@ def make_overlay(peers: int, connectivity: int, rng: np.random.Generator) -> Ove
 def measured_overlay(delays: Mapping[int, float], connectivity: int, rng: np.random.Generator) -> Overlay:
     """Grow a network in which quick peers get many neighbours: each new one draws by the reciprocal of delays.
 
-    Parameters
-    ----------
-    delays
-        Seconds that each peer takes to reply.
-    connectivity
-        Neighbours that a new peer takes.
-    rng
-        Draws them.
+    Delays are the seconds that each peer takes to reply; a new peer takes `connectivity` neighbours.
     """
     order = sorted(delays, key=lambda one: (delays[one], one))
     quick = 1 / np.maximum([delays[peer] for peer in order], _QUICKEST)

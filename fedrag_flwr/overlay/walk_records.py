@@ -51,6 +51,7 @@ def _lesson(question_id: str, noted: Mapping[str, Any], good: bool) -> Lesson:
 
 Kind = Literal["expertise", "told", "sketch", "answer", "lesson", "doubt", "states", "given", "topics"]
 Json = Mapping[str, object]
+_MOST = 1_000  # objects of one kind
 _SCHEMA = """CREATE TABLE IF NOT EXISTS notes (
     kind TEXT NOT NULL, id TEXT NOT NULL, body TEXT NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (kind, id)
 ) WITHOUT ROWID"""
@@ -59,22 +60,11 @@ _SCHEMA = """CREATE TABLE IF NOT EXISTS notes (
 class WalkNotes:
     """JSON objects by kind and id in a durable file; of each kind the latest are kept.
 
-    Parameters
-    ----------
-    path
-        The file.
-    most
-        Objects of one kind.
-
-    Raises
-    ------
-    StoreError
-        The file cannot be opened.
+    Raises StoreError where the file cannot be opened.
     """
 
-    def __init__(self, path: Path, most: int = 1_000) -> None:
-        self._file = DurableFile(path, "notes of walks", _SCHEMA, 1)
-        self._most = most
+    def __init__(self, path: Path) -> None:
+        self._file = DurableFile(path, "notes of walks", _SCHEMA)
 
     def get(self, kind: Kind, name: str = "") -> Json | None:
         """One object; None where there is none."""
@@ -102,7 +92,7 @@ class WalkNotes:
             connection.execute(
                 "DELETE FROM notes WHERE kind = ? AND number <="
                 " (SELECT number FROM notes WHERE kind = ? ORDER BY number DESC LIMIT 1 OFFSET ?)",
-                (kind, kind, self._most),
+                (kind, kind, _MOST),
             )
 
     def change(self, kind: Kind, make: Callable[[Json | None], Json | None], name: str = "") -> Json | None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -78,15 +78,7 @@ class WalkCount:
 
 
 class Walk(Generic[P]):
-    """One question's walk: `next` says whom to query, `miss` or `hit` tells what came of it; of a silent peer nothing.
-
-    Parameters
-    ----------
-    home
-        Where the question is asked.
-    rules
-        How it walks.
-    """
+    """One question's walk: `next` says whom to query, `miss` or `hit` what came of it; a silent peer has neither."""
 
     def __init__(self, home: P, rules: WalkRules) -> None:
         self.home = home
@@ -182,31 +174,3 @@ class Walk(Generic[P]):
     def _origin(visit: Visit[P]) -> P:
         """By whom a peer was named; home names itself."""
         return visit.peer if visit.origin is None else visit.origin.peer
-
-
-def run_walk(
-    walk: Walk[P],
-    neighbours: Callable[[P], Sequence[P]],
-    knows: Callable[[Visit[P]], bool | None],
-    rank: Callable[[Visit[P], list[P]], Sequence[tuple[P, float]]],
-) -> WalkCount:
-    """Walk to the end.
-
-    Parameters
-    ----------
-    walk
-        At its beginning.
-    neighbours
-        Of a peer.
-    knows
-        Whether a peer knows enough; None where it is silent.
-    rank
-        A peer's candidates with their scores, best first.
-    """
-    while (visit := walk.next()) is not None:
-        known = knows(visit)
-        if known:
-            walk.hit(visit)
-        elif known is not None:
-            walk.miss(visit, rank(visit, walk.candidates(visit, neighbours(visit.peer))))
-    return walk.count

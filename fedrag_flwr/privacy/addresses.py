@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fedrag_flwr.privacy.rules import Span, rule, scan
+from fedrag_flwr.privacy.rules import MONTH, Span, rule, scan
 
 ADDRESS = "ADDRESS"
 
@@ -26,12 +26,11 @@ _BEFORE = (
     r"(?:rua|rue|r|via|viale|corso|piazza|calle|c/|avda|avenida|avenue|av|plaza|pla[cç]a|place|carrer|camino|"
     r"paseo|travessa|estrada|boulevard|chemin|all[ée]e|quai|ul|ulica|aleja|strada|contrada|localit[aà])\.?"
 )
-_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _UNIT = rf"(?:suite|ste|apt|apartment|unit|flat|floor|room|p\.? ?o\.? box|box)\.? #?{_NUMBER}"
 
 
 def _no_date(match: re.Match[str]) -> bool:
-    return re.search(rf"\b{_MONTH}\b", match["it"], re.IGNORECASE) is None
+    return re.search(rf"\b{MONTH}\b", match["it"], re.IGNORECASE) is None
 
 
 _RULES = (

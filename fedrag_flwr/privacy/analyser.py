@@ -1,8 +1,8 @@
-"""Presidio's analyser over the device's own text pipeline, with further recognisers and without the network."""
+"""Presidio's analyser over the device's own text pipeline beside this package's rules, without the network."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,13 +18,13 @@ from fedrag_flwr.privacy.identifiers import (
 from fedrag_flwr.privacy.normalise import probe
 from fedrag_flwr.privacy.persons import PERSON, find_certain, in_mixed_case
 from fedrag_flwr.privacy.replacement import surface_pattern
-from fedrag_flwr.privacy.rules import Rule, Span, rule, scan
+from fedrag_flwr.privacy.rules import MONTH, Rule, Span, rule, scan
 from fedrag_flwr.privacy.word_lists import is_clinical
 from fedrag_flwr.text.pipeline import Pipeline
 
 if TYPE_CHECKING:
-    from presidio_analyzer import AnalyzerEngine, EntityRecognizer, RecognizerResult
-    from presidio_analyzer.nlp_engine import NlpArtifacts, SpacyNlpEngine
+    from presidio_analyzer import AnalyzerEngine, RecognizerResult
+    from presidio_analyzer.nlp_engine import SpacyNlpEngine
 
 PERSONAL_TYPES = (PERSON, ADDRESS, *IDENTIFIER_TYPES, *OPTIONAL_TYPES, *RECORD_TYPES)
 FURTHER_TYPES = ("AGE", "DATE_TIME", "LOCATION", "NRP", "ORGANIZATION", "TITLE")
@@ -53,7 +53,6 @@ _IGNORED = (
     *("CARDINAL", "EVENT", "LANGUAGE", "LAW", "MONEY", "ORDINAL", "PERCENT", "PERSON", "PRODUCT", "QUANTITY"),
     "WORK_OF_ART",
 )
-_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|sept|oct|nov|dec)[a-z]*"
 _DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _PLAIN_RULES: tuple[Rule, ...] = (
     rule("AGE", "age", r"\b(?P<it>\d{1,3})(?=[ -]?(?:year|yr|month|week|day)s?[ -]?old\b|[ -]?y/?o\b)"),
@@ -64,27 +63,21 @@ _FIXED_DATE = "|".join(
     (
         r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}",
         rf"\b{_DAY}\b",
-        rf"\b{_MONTH}\.?\s+\d",
-        rf"\d(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\b",
+        rf"\b{MONTH}\.?\s+\d",
+        rf"\d(?:st|nd|rd|th)?\s+(?:of\s+)?{MONTH}\b",
         r"\b(?:1[5-9]|20)\d\d\b",
     )
 )
 _DATES = (rule("DATE_TIME", "date", rf"(?P<it>{_FIXED_DATE})"),)
-_Finder = Callable[[str, "NlpArtifacts"], Iterable[Span]]
+_IDENTIFIERS = frozenset((*IDENTIFIER_TYPES, *OPTIONAL_TYPES))
+_PLAIN = frozenset(entry.type for entry in _PLAIN_RULES)
 
 
 class PersonalDataAnalyser:
     """Finds personal data with Presidio: its recognisers, the rules of this package, and the text pipeline's entities.
 
     A text that is all lower or all upper case is read in mixed case as well. Nothing is fetched: the list of top-level
-    domains is the one that comes with its package.
-
-    Parameters
-    ----------
-    pipeline
-        Whose spaCy pipeline Presidio reads with.
-    types
-        Types to find, of `PERSONAL_TYPES` and `FURTHER_TYPES`.
+    domains is the one that comes with its package. Types to find are of `PERSONAL_TYPES` and `FURTHER_TYPES`.
     """
 
     def __init__(self, pipeline: Pipeline, types: Iterable[str] = PERSONAL_TYPES) -> None:
@@ -102,7 +95,7 @@ class PersonalDataAnalyser:
 
     def _read(self, text: str) -> list[Span]:
         results = self._engine.analyze(text, "en", score_threshold=LEAST_SCORE)
-        return [_span(result) for result in results if result.end > result.start]
+        return [*_own(text), *(_span(result) for result in results if result.end > result.start)]
 
     @staticmethod
     def _is_common(text: str, span: Span) -> bool:
@@ -119,8 +112,6 @@ class PersonalDataAnalyser:
         nlp_engine = _nlp_engine(self._pipeline)
         registry = RecognizerRegistry()
         registry.load_predefined_recognizers(languages=["en"], nlp_engine=nlp_engine)
-        for recogniser in _recognisers():
-            registry.add_recognizer(recogniser)
         return AnalyzerEngine(registry=registry, nlp_engine=nlp_engine, supported_languages=["en"])
 
 
@@ -140,51 +131,22 @@ def _nlp_engine(pipeline: Pipeline) -> SpacyNlpEngine:
     return engine
 
 
-def _recognisers() -> list[EntityRecognizer]:
-    """The recognisers of this package behind Presidio's interface."""
-    identifiers = frozenset((*IDENTIFIER_TYPES, *OPTIONAL_TYPES))
-    plain = frozenset(entry.type for entry in _PLAIN_RULES)
-    return [
-        _wrap("identifiers", sorted(identifiers), lambda text, _: find_identifiers(text, identifiers)),
-        _wrap("record-numbers", RECORD_TYPES, lambda text, _: find_record_numbers(text)),
-        _wrap("addresses", (ADDRESS,), lambda text, _: find_addresses(text)),
-        _wrap("plain-rules", sorted(plain), lambda text, _: scan(text, plain, _PLAIN_RULES)),
-        _wrap("persons", (PERSON,), lambda text, _: _persons(text)),
-    ]
-
-
-def _persons(text: str) -> Iterable[Span]:
+def _own(text: str) -> Iterator[Span]:
+    """What the rules of this package find in a probed text, those that say most first."""
+    yield from find_identifiers(text, _IDENTIFIERS)
+    yield from find_record_numbers(text)
+    yield from find_addresses(text)
+    yield from scan(text, _PLAIN, _PLAIN_RULES)
     yield from find_names(text)
     for form in find_certain(text):
         for match in surface_pattern(form).finditer(text):
             yield Span(*match.span(), PERSON, "person-rules")
 
 
-def _wrap(name: str, types: Sequence[str], find: _Finder) -> EntityRecognizer:
-    from presidio_analyzer import AnalysisExplanation, EntityRecognizer, RecognizerResult
-
-    class Recogniser(EntityRecognizer):
-        def load(self) -> None:
-            """Nothing is to be loaded."""
-
-        def analyze(self, text: str, entities: list[str], nlp_artifacts: NlpArtifacts) -> list[RecognizerResult]:
-            return [
-                RecognizerResult(
-                    span.type, span.start, span.end, 1.0, AnalysisExplanation(name, 1.0, pattern_name=span.rule)
-                )
-                for span in find(text, nlp_artifacts)
-                if span.type in entities
-            ]
-
-    return Recogniser(supported_entities=list(types), name=name)
-
-
 def _span(result: RecognizerResult) -> Span:
-    explanation = result.analysis_explanation
-    rule_name = (explanation.pattern_name or explanation.recognizer) if explanation else "presidio"
     kind = _OURS.get(result.entity_type, result.entity_type)
     known = kind in PERSONAL_TYPES or kind in FURTHER_TYPES
-    return Span(result.start, result.end, kind if known else "ID", str(rule_name))
+    return Span(result.start, result.end, kind if known else "ID", "presidio")
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:

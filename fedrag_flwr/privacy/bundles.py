@@ -46,14 +46,8 @@ _MEASURE = re.compile(r"[-+]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?")
 def answer_bundle(answer: Answer, known: tuple[Fact, ...], beside: Sequence[str]) -> Bundle:
     """What it says and what its decisions say.
 
-    Parameters
-    ----------
-    answer
-        What home reads.
-    known
-        What the question alone tells of it.
-    beside
-        The texts here that it was taken from, which are read and do not leave.
+    `known` is what the question alone tells of it, `beside` are the texts here that it was taken from: they are read
+    and do not leave.
     """
     prose = (clean(answer.text), *(clean(one.said) for one in answer.decisions))
     return Bundle(prose, known=known, beside=tuple(map(clean, beside)))

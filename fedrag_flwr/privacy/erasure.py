@@ -47,33 +47,25 @@ class _Question:
     vector: Vector
 
 
+@dataclass(frozen=True, slots=True)
 class QueryFocusedErasure:
     """Keeps the sentences that come near to the question, and in them the names that it may ask for.
 
     A bundle's best sentence stays always. In what stays, a typed span becomes its type unless the question names it,
     its type is one that may answer the question, or it is what the text is about (it stands in the bundle's first
     text, its title). A bundle without a question passes as it is.
-
-    Parameters
-    ----------
-    pipeline, encoder
-        Read and encode sentences.
     """
 
     name = "erasure"
-
-    def __init__(self, pipeline: Pipeline, encoder: Encoder) -> None:
-        self._pipeline = pipeline
-        self._encoder = encoder
-
-    def validate(self) -> None:
-        """There is nothing to check."""
+    # pipeline, encoder: read and encode sentences.
+    pipeline: Pipeline
+    encoder: Encoder
 
     def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """Erase from each bundle what its question does not need."""
         asked = list(dict.fromkeys(bundle.question for bundle in bundles if bundle.question))
-        vectors = self._encoder.encode(asked) if asked else ()
-        read = zip(asked, self._docs(asked), self._pipeline.questions(asked), vectors, strict=True)
+        vectors = self.encoder.encode(asked) if asked else ()
+        read = zip(asked, self._docs(asked), self.pipeline.questions(asked), vectors, strict=True)
         questions = {text: _Question(_words(doc), analysis, vector) for text, doc, analysis, vector in read}
         return [self._erase(bundle, questions[bundle.question]) if bundle.question else bundle for bundle in bundles]
 
@@ -85,12 +77,12 @@ class QueryFocusedErasure:
         for field in range(1, len(bundle.prose)):
             own = [one for one in sentences if one.field == field]
             kept = [one for one in own if one.score >= KEEP * best]
-            changes += [Change(field, SENTENCE, self.name, masked=True)] * (len(own) - len(kept))
+            changes += [Change(field, SENTENCE, masked=True)] * (len(own) - len(kept))
             written = []
             for one in kept:
                 text, erased = self._written(one, asked.analysis, title)
                 written.append(text)
-                changes += [Change(field, kind, self.name, masked=True) for kind in erased]
+                changes += [Change(field, kind, masked=True) for kind in erased]
             if own:
                 prose[field] = " ".join(written)
         # What comes after reads the whole for names: a sentence alone may not show that a word is one.
@@ -107,7 +99,7 @@ class QueryFocusedErasure:
         ]
         if not found:
             return []
-        near = self._encoder.encode([f"{prose[0]}: {doc[start:end].text}" for doc, _, start, end in found])
+        near = self.encoder.encode([f"{prose[0]}: {doc[start:end].text}" for doc, _, start, end in found])
         scores = []
         for (doc, _, start, end), cosine in zip(found, near @ asked.vector, strict=True):
             shared = asked.words & _words(doc[start:end])
@@ -135,7 +127,7 @@ class QueryFocusedErasure:
         return bool(asked.answer_type) and not matches_type(asked.answer_type, span.type)
 
     def _docs(self, texts: Sequence[str]) -> list[Doc]:
-        return list(self._pipeline.language.pipe(texts))
+        return list(self.pipeline.language.pipe(texts))
 
 
 def _anchors(docs: Sequence[Doc]) -> frozenset[str]:

@@ -31,7 +31,7 @@ from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.normalise import clean
 from fedrag_flwr.privacy.operators import Bundle, Operator
 from fedrag_flwr.privacy.outgoing import OutgoingLedger
-from fedrag_flwr.privacy.vectors import Content, item_vectors, mean_vectors, rescored, rounded, shown_vectors
+from fedrag_flwr.privacy.vectors import Content, kept_vectors, mean_vectors, rescored
 from fedrag_flwr.records import (
     MOST_LINE,
     Answer,
@@ -88,11 +88,6 @@ class ExportFilter:
     ----------
     names
         The private names that are looked for in all that leaves.
-
-    Raises
-    ------
-    SettingError
-        If an operator cannot work as it is set up.
     """
 
     def __init__(
@@ -106,15 +101,12 @@ class ExportFilter:
         share_documents: bool = False,
         outgoing: OutgoingLedger | None = None,
     ) -> None:
-        for operator in operators:
-            operator.validate()
         self._operators = tuple(operators)
         self._share_documents = share_documents
         self._encoder = encoder
         self._pipeline = pipeline
         self._opaque = opaque
         self._device = device
-        self._counts: Counter[str] = Counter()
         self.outgoing = OutgoingLedger(None) if outgoing is None else outgoing
         self.names = KnownNames() if names is None else names
         self.names.searched = self.rewrites
@@ -124,11 +116,6 @@ class ExportFilter:
         """What released forms depend on: the operators and their rules, the encoder and the text pipeline."""
         chain = "+".join(operator.name for operator in self._operators) or "none"
         return f"{RULES}|{chain}|{self._encoder.id}|{self._pipeline.id}"
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """What passed, what was withheld and what was changed why, since the export filter was made."""
-        return MappingProxyType(dict(self._counts))
 
     @property
     def rewrites(self) -> bool:
@@ -141,15 +128,11 @@ class ExportFilter:
         self.outgoing.close()
 
     def release_items(self, items: Sequence[MemoryItem]) -> Released[MemoryItem]:
-        """Release own memories: texts rewritten, embedding of the rewritten question, opaque hyperedges, no support.
+        """Release own memories: texts rewritten, embedding of the rewritten question, opaque hyperedges, no support;
+        raises PrivacyError where an operator fails: nothing is released then.
 
         The released id is the opaque form of the item's own id: what did not change keeps it, and what goes can be
         withdrawn by it.
-
-        Raises
-        ------
-        PrivacyError
-            If an operator fails; nothing is released then.
         """
         withheld: Counter[str] = Counter()
         own = [item for item in items if item.origin == self._device]
@@ -162,9 +145,14 @@ class ExportFilter:
                 withheld[reason] += 1
             else:
                 passed.append((item, bundle))
+        asked = Content(
+            tuple(item.question for item, _ in passed),
+            np.array([item.embedding for item, _ in passed], dtype=np.float32),
+        )
+        vectors = kept_vectors(asked, [bundle for _, bundle in passed], self._encoder.encode)
         released = tuple(
             shown_item(item, bundle, self._rounded(vector), self._device, self._hide)
-            for (item, bundle), vector in zip(passed, item_vectors(passed, self._encoder), strict=True)
+            for (item, bundle), vector in zip(passed, vectors, strict=True)
         )  # also those that read alike now: where one goes the other stays
         return self._released("items", released, withheld)
 
@@ -177,7 +165,8 @@ class ExportFilter:
         least: float = -1.0,
         near: Mapping[str, Sequence[EvidenceUnit]] = MappingProxyType({}),
     ) -> Released[EvidenceUnit]:
-        """Release own evidence: text and title rewritten, ids opaque; what is too long is kept back unread.
+        """Release own evidence: text and title rewritten, ids opaque; what is too long is kept back unread; raises
+        PrivacyError where an operator fails: nothing is released then.
 
         Where the filter rewrites, scores and order are those of what leaves: the sentences' own would tell
         what was taken out, and of whom.
@@ -196,11 +185,6 @@ class ExportFilter:
             Score that the first must have for anything to leave.
         near
             Scored sentences of a unit, by its id: one that leaves as it is lends the unit its score.
-
-        Raises
-        ------
-        PrivacyError
-            If an operator fails; nothing is released then.
         """
         withheld: Counter[str] = Counter()
         own = [unit for unit in units if unit.origin == self._device]
@@ -225,8 +209,6 @@ class ExportFilter:
             released = sorted(best, key=lambda unit: (-unit.score, unit.id))
         if not released or released[0].score < least:
             released = []
-        if not question:  # operators that keep what a question needs have kept all of these
-            self._counts["evidence passed without a question"] += len(released[:most])
         removed = Counter(change.type for bundle in rewritten for change in bundle.changes)
         return replace(
             self._released("evidence", tuple(released[:most]), withheld), removed=MappingProxyType(dict(removed))
@@ -235,7 +217,8 @@ class ExportFilter:
     def release_summaries(
         self, summaries: Mapping[str, str], contents: Mapping[str, Content] | None = None, *, text: bool = True
     ) -> Released[SubgraphSummary]:
-        """Release summaries of own subgraphs under opaque ids: text rewritten, and a vector of what was rewritten.
+        """Release summaries of own subgraphs under opaque ids: text rewritten, and a vector of what was rewritten;
+        raises PrivacyError where an operator fails: nothing is released then.
 
         Parameters
         ----------
@@ -245,11 +228,6 @@ class ExportFilter:
             Sentences by own id, whose mean the vector is; without, or where they are too few, it is the text's.
         text
             Whether the text leaves, or its vector alone.
-
-        Raises
-        ------
-        PrivacyError
-            If an operator fails; nothing is released then.
         """
         withheld: Counter[str] = Counter()
         passed: dict[str, str] = {}
@@ -271,12 +249,8 @@ class ExportFilter:
         return self._released("summaries", tuple(released), withheld)
 
     def release_documents(self, documents: Sequence[Document]) -> tuple[SharedDocument, ...]:
-        """Release whole documents under opaque ids, for the centralised reference only.
-
-        Raises
-        ------
-        PrivacyError
-            Unless this device says in its settings that documents may leave, and nothing is to be rewritten.
+        """Release whole documents under opaque ids, for the centralised reference only; raises PrivacyError unless this
+        device says in its settings that documents may leave, and nothing is to be rewritten.
         """
         if self.rewrites or not self._share_documents:
             raise PrivacyError(
@@ -287,11 +261,12 @@ class ExportFilter:
         released = tuple(
             SharedDocument(self._hide(one.id), one.title[:MOST_LINE], _in_parts(one.text)) for one in documents
         )
-        self._passed("documents", released)
+        self.outgoing.note("documents", released)
         return released
 
     def release_answer(self, answer: Answer, question: str = "", beside: Sequence[str] = ()) -> Answer:
-        """Release an answer: text and decisions rewritten, own sources opaque, what stays here and the report dropped.
+        """Release an answer: text and decisions rewritten, own sources opaque, what stays here and the report dropped;
+        raises PrivacyError where an operator fails.
 
         A refused answer leaves as an abstention that names the reason. Where the export filter rewrites, no measure of
         certainty leaves: it was taken of what the documents say, so that it would tell which of some guessed names
@@ -306,94 +281,66 @@ class ExportFilter:
         beside
             The texts here that the answer was taken from: a name alone seldom shows that it is one. None of another
             device's: whoever sends it would decide what is read as a name.
-
-        Raises
-        ------
-        PrivacyError
-            If an operator fails.
         """
         read = [text for text in beside if len(text) <= MOST_PARAGRAPH] if self.rewrites else []
         [bundle] = self._operate([answer_bundle(answer, self._expected(question, clean(answer.text)), read)])
         released = shown_answer(answer, bundle, self._source, measured=not self.rewrites)
         if bundle.refusal:
-            self._counts[f"answers withheld {bundle.refusal}"] += 1
-            self._passed("answers", (), 1)
+            self.outgoing.note("answers", (), 1)
         else:
-            self._passed("answers", (released,))
+            self.outgoing.note("answers", (released,))
         return released
 
     def release_question(self, text: str) -> str:
-        """Release a question of the people here, rewritten as all text; empty where an operator refuses it.
-
-        Raises
-        ------
-        PrivacyError
-            If an operator fails.
+        """Release a question of the people here, rewritten as all text; empty where an operator refuses it; raises
+        PrivacyError where an operator fails.
         """
         [bundle] = self._operate([Bundle((clean(text),))])
         if bundle.refusal:
-            self._counts[f"questions withheld {bundle.refusal}"] += 1
-            self._passed("questions", (), 1)
+            self.outgoing.note("questions", (), 1)
             return ""
         released = bundle.prose[0][:MOST_LINE]
-        self._passed("questions", (released,))
+        self.outgoing.note("questions", (released,))
         return released
 
     def release_vector(self, vector: Vector) -> Vector:
-        """Release one vector, shape (dimension,), as float32 of float16 precision.
-
-        Raises
-        ------
-        PrivacyError
-            If it is not a finite vector of the encoder's dimension.
+        """Release one vector, shape (dimension,), as float32 of float16 precision; raises PrivacyError where it is not
+        a finite vector of the encoder's dimension.
         """
         shown = self._rounded(vector)
-        self._passed("vectors", (shown,))
+        self.outgoing.note("vectors", (shown,))
         return shown
 
     def shown_vectors(self, passages: Content) -> NDArray[np.float32]:
-        """Vectors of own passages as others may know them, shape (n, dimension); by this alone none of them leaves.
+        """Vectors of own passages as others may know them, shape (n, dimension); by this alone none of them leaves;
+        raises PrivacyError where an operator fails.
 
-        Those that the export filter would keep back as evidence are not among them.
-
-        Parameters
-        ----------
-        passages
-            Under their titles.
-
-        Raises
-        ------
-        PrivacyError
-            If an operator fails.
+        Those that the export filter would keep back as evidence are not among them. They are given under their titles.
         """
         rows = [row for row, text in enumerate(passages.texts) if len(text) <= MOST_PARAGRAPH]
-        read = Content(tuple(passages.texts[row] for row in rows), passages.vectors[rows])
-        return shown_vectors(read, self._operate_evidence, self._encoder.encode)
+        read = Content(tuple(clean(passages.texts[row]) for row in rows), passages.vectors[rows])
+        shown = [
+            replace(one, refusal=one.refusal or text_refusal(one.prose[0], MOST_PARAGRAPH))
+            for one in self._operate([Bundle((text,)) for text in read.texts])
+        ]
+        return kept_vectors(read, shown, self._encoder.encode)
 
     def release_levels(self, levels: NDArray[np.uint8]) -> tuple[int, ...]:
-        """Release a sketch, shape (topics,), whose noise was drawn where it was made.
-
-        Raises
-        ------
-        PrivacyError
-            If it is anything but a row of bytes.
+        """Release a sketch, shape (topics,), whose noise was drawn where it was made; raises PrivacyError where it is
+        anything but a row of bytes.
         """
         if levels.dtype != np.uint8 or levels.ndim != 1:
             raise PrivacyError("a sketch is not a row of bytes", where=self._device)
-        self._passed("sketches", (levels,))
+        self.outgoing.note("sketches", (levels,))
         return tuple(levels.tolist())
 
     def release_sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Release numbers, shape (n,), into a sum that is encrypted before they leave: whoever adds up reads none.
-
-        Raises
-        ------
-        PrivacyError
-            If they are anything but a row of finite numbers.
+        """Release numbers, shape (n,), into a sum that is encrypted before they leave: whoever adds up reads none;
+        raises PrivacyError where they are anything but a row of finite numbers.
         """
         if values.dtype != np.float64 or values.ndim != 1 or not np.isfinite(values).all():
             raise PrivacyError("what goes into a sum is not a row of finite numbers", where=self._device)
-        self._passed("sums", (values,))
+        self.outgoing.note("sums", (values,))
         return values
 
     def _expected(self, question: str, answer: str) -> tuple[Fact, ...]:
@@ -403,15 +350,10 @@ class ExportFilter:
         return asked_for(analysis.answer_type, answer)
 
     def _operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
-        """What the operators make of texts, the documents' private names told first; changes are counted by rule."""
+        """What the operators make of texts, the documents' private names told first."""
         current = self.names.tell(bundles)
         for operator in self._operators:
             current = self._step(operator, current)
-        self._counts.update(
-            f"{'masked' if change.masked else 'replaced'} {change.type} by {change.rule}"
-            for bundle in current
-            for change in bundle.changes
-        )
         return current
 
     def _step(self, operator: Operator, bundles: Sequence[Bundle]) -> list[Bundle]:
@@ -427,15 +369,11 @@ class ExportFilter:
             raise PrivacyError(f"operator {operator.name} {failed}, so nothing is released", where=self._device)
         return rewritten
 
-    def _operate_evidence(self, bundles: Sequence[Bundle]) -> list[Bundle]:
-        """As `_operate`, and refuse a text of which nothing is left, or too much."""
-        return [
-            replace(one, refusal=one.refusal or text_refusal(one.prose[0], MOST_PARAGRAPH))
-            for one in self._operate(bundles)
-        ]
-
     def _rounded(self, vector: Vector) -> Vector:
-        return rounded(vector, self._encoder.dimension, self._device)
+        """One vector, shape (dimension,), as float32 of float16 precision."""
+        if vector.shape != (self._encoder.dimension,) or not np.isfinite(vector).all():
+            raise PrivacyError("a vector is not finite or has a wrong shape", where=self._device)
+        return vector.astype(np.float16).astype(np.float32)
 
     def _hide(self, own_id: str) -> str:
         hidden = self._opaque(own_id)
@@ -450,14 +388,9 @@ class ExportFilter:
             return ""
         return f"{origin}/{self._hide(own_id)}" if origin == self._device else source
 
-    def _passed(self, what: str, records: Sequence[object], withheld: int = 0) -> None:
-        self._counts[f"{what} passed"] += len(records)
-        self.outgoing.note(what, records, withheld)
-
     def _released(self, what: str, items: tuple[T, ...], withheld: Counter[str]) -> Released[T]:
-        self._passed(what, items, withheld.total())
+        self.outgoing.note(what, items, withheld.total())
         reasons = {reason: count for reason, count in sorted(withheld.items()) if count}
-        self._counts.update({f"{what} withheld {reason}": count for reason, count in reasons.items()})
         return Released(items, MappingProxyType(reasons))
 
 

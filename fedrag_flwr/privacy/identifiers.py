@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 
-from fedrag_flwr.privacy.rules import OF_WHOM, Span, is_count, rule, scan
+from fedrag_flwr.privacy.rules import MONTH, OF_WHOM, Span, is_count, rule, scan
 from fedrag_flwr.privacy.word_lists import STOP_WORDS
 
 IDENTIFIER_TYPES = ("EMAIL", "URL", "PHONE", "IBAN", "CREDIT_CARD", "IP", "MAC", "SSN", "ID")
@@ -327,7 +327,8 @@ _RECOGNISERS = (
         r"\b(?:born|dob|d\.o\.b\.?|date of birth|birth ?date|birthday)\b[\s:,]*(?:(?:on|in|is|was|the)\b[\s:]*){0,2}"
         rf"{OF_WHOM}"
         r"(?P<it>\d{1,4}[-/. ]\d{1,2}[-/. ]\d{1,4}|(?:\d{1,2}(?:st|nd|rd|th)?\s+)?(?:of\s+)?"
-        r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?(?:\s+\d{1,2}(?:st|nd|rd|th)?\b)?,?(?:\s+\d{4})?)",
+        rf"{MONTH}"
+        r"\.?(?:\s+\d{1,2}(?:st|nd|rd|th)?\b)?,?(?:\s+\d{4})?)",
     ),
 )
 _WITHOUT_DIGITS = tuple(entry for entry in _RECOGNISERS if entry.name in {"email-spelt-out", "mac"})

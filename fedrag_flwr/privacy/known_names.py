@@ -27,13 +27,7 @@ _NAME_WORD = re.compile(r"[\w'-]+")
 
 
 class PublicNames:
-    """Public names by their normal forms.
-
-    Parameters
-    ----------
-    names
-        As the federation writes them.
-    """
+    """Public names by their normal forms."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._names = normal_names(names)
@@ -47,12 +41,7 @@ class PublicNames:
     def covers(self, form: str, present: frozenset[str]) -> bool:
         """Tell whether a form is public: itself, as a part of a public name in the text, or after a role.
 
-        Parameters
-        ----------
-        form
-            A name as it is written.
-        present
-            The normal forms of the public names in the same texts, as `within` gives them.
+        `present` are the normal forms of the public names in the same texts, as `within` gives them.
         """
         name = normal_name(form)
         title, _, bare = name.partition(" ")
@@ -95,7 +84,7 @@ Place = Literal["prose", "anchor"]
 
 
 class KnownNames:
-    """The device's private names, by digests of their words.
+    """The device's private names, by digests of their words; raises StoreError where the file cannot be opened.
 
     A text is read once, word by word: the time grows with its length, not with the number of names. A recogniser sees
     a name in one sentence and not in the next; with this, what it saw in one is found in both, now and in later rounds.
@@ -109,17 +98,12 @@ class KnownNames:
     ----------
     searched
         Whether any operator looks for them; where none does, none counts as known.
-
-    Raises
-    ------
-    StoreError
-        If the file cannot be opened.
     """
 
     def __init__(self, path: Path | None = None) -> None:
         self.searched = True
         self._inform: Callable[[], None] = _nothing_new
-        self._file = DurableFile(path, "list of known names", _SCHEMA, 1)
+        self._file = DurableFile(path, "list of known names", _SCHEMA)
         self._seen = -1
         self._types: dict[str, str] = {}
         self._lengths: dict[str, tuple[int, ...]] = {}
@@ -182,14 +166,8 @@ class KnownNames:
         """Find known names in a bundle's texts as they are written there.
 
         A name of one word is found in prose only, and where it is not in lower case: there it is as often a word. One
-        of two letters has to have a capital, and one only.
-
-        Parameters
-        ----------
-        bundle
-            The texts.
-        among
-            Digests of the names to look for, as `pending` gives them; by default all.
+        of two letters has to have a capital, and one only. `among` are digests of the names to look for, as `pending`
+        gives them; by default all.
         """
         self._refresh()
         if not self._types:

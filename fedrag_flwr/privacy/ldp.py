@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.privacy.known_names import KnownNames
@@ -26,56 +26,32 @@ SENSITIVE_TYPES = (PERSON, "ORG", "GPE", "LOC")  # FD-RAG D.3: person, organisat
 BUDGET_SPENT = "budget-spent"
 
 
+@dataclass(frozen=True, slots=True)
 class LocalDifferentialPrivacy:
-    """Replaces entities of sensitive types by randomised response, the same surrogate everywhere.
+    """Replaces entities of sensitive types by randomised response, the same surrogate everywhere; raises SettingError
+    where types are unknown, or the partition has a group of none.
 
     k distinct entities in one bundle compose to k epsilon. A bundle with an entity whose budget is spent is refused.
-
-    Parameters
-    ----------
-    pipeline
-        Finds typed facts.
-    response
-        Draws, remembers and pays for surrogates.
-    types
-        Types of entities to perturb, of `masks.ENTITY_TYPES`.
-    names
-        Names found so far; by default those of this object's lifetime.
     """
 
     name = "local-differential-privacy"
+    pipeline: Pipeline  # finds typed facts
+    response: RandomisedResponse  # draws, remembers and pays for surrogates
+    types: frozenset[str] = frozenset(SENSITIVE_TYPES)  # of entities to perturb, of `masks.ENTITY_TYPES`
+    names: KnownNames = field(default_factory=KnownNames)  # found so far; by default those of this object's lifetime
 
-    def __init__(
-        self,
-        pipeline: Pipeline,
-        response: RandomisedResponse,
-        types: Sequence[str] = SENSITIVE_TYPES,
-        names: KnownNames | None = None,
-    ) -> None:
-        self._pipeline = pipeline
-        self._response = response
-        self._types = frozenset(types)
-        self._names = KnownNames() if names is None else names
-
-    def validate(self) -> None:
-        """Refuse unknown types and a partition that knows none of the sensitive ones.
-
-        Raises
-        ------
-        SettingError
-            If the types cannot be perturbed.
-        """
-        unknown = sorted(self._types - frozenset(ENTITY_TYPES))
+    def __post_init__(self) -> None:
+        unknown = sorted(self.types - frozenset(ENTITY_TYPES))
         if unknown:
             raise SettingError(f"unknown types: {', '.join(unknown)}", where="sensitive-types")
-        if not self._types & self._response.partition.types:
+        if not self.types & self.response.partition.types:
             raise SettingError("the partition has no group of a sensitive type", where="partition")
 
     def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """Perturb each bundle; all surrogates are durably remembered before this returns."""
         wholes = self.entities(bundles)
         asked = [(form.type, form.text) for forms in wholes for form in forms]
-        drawn = dict(zip(asked, self._response.perturb(asked), strict=True)) if asked else {}
+        drawn = dict(zip(asked, self.response.perturb(asked), strict=True)) if asked else {}
         return [self._perturb(bundle, forms, drawn) for bundle, forms in zip(bundles, wholes, strict=True)]
 
     def entities(self, bundles: Sequence[Bundle]) -> list[list[Found]]:
@@ -86,8 +62,8 @@ class LocalDifferentialPrivacy:
         the whole and are left out, and so are namesakes of somebody whom the bundle names. A family name by itself is
         looked for, too, as `TypeMasking` does.
         """
-        found = find_entities(bundles, self._pipeline, self._types)
-        self._names.learn(
+        found = find_entities(bundles, self.pipeline, self.types)
+        self.names.learn(
             (name, form.type)
             for forms in found
             for form in forms
@@ -101,10 +77,10 @@ class LocalDifferentialPrivacy:
     def _family(self, form: Found) -> list[str]:
         if form.type != PERSON or not is_written_as_name(form.text, PERSON):
             return []
-        return [name for name in family_tokens(form.text) if not self._names.is_doubtful(name, self._types)]
+        return [name for name in family_tokens(form.text) if not self.names.is_doubtful(name, self.types)]
 
     def _elsewhere(self, bundle: Bundle) -> list[Found]:
-        return [form for form in self._names.find(bundle) if form.type in self._types]
+        return [form for form in self.names.find(bundle) if form.type in self.types]
 
     def _perturb(self, bundle: Bundle, forms: Sequence[Found], drawn: dict[tuple[str, str], Surrogate]) -> Bundle:
         replacements: list[Replacement] = []
@@ -145,7 +121,7 @@ def _named(forms: Sequence[Found], bundle: Bundle) -> list[Found]:
     bare = replace(bundle, changes=())
 
     def stands(name: str) -> bool:
-        mask = name_replacement(name, placeholder(PERSON), PERSON, KNOWN, masked=True)
+        mask = name_replacement(name, placeholder(PERSON), PERSON, masked=True)
         return bool(rewrite(bare, [mask]).changes)
 
     asked = [form for form in forms if form.rule == KNOWN and form.type == PERSON and not stands(form.text)]
@@ -165,8 +141,7 @@ def _told(form: Found) -> dict[str, str]:
 
 def _stand_ins(form: Found, surrogate: Surrogate) -> list[Replacement]:
     """Replace an entity by its surrogate, and the words of a person's name by the surrogate's words."""
-    rule = f"{form.rule}-{surrogate.origin}"
-    found = [name_replacement(form.text, surrogate.name, form.type, rule, masked=False)]
+    found = [name_replacement(form.text, surrogate.name, form.type, masked=False)]
     if form.type == PERSON:
         first, *_ = name_tokens(surrogate.name) or [surrogate.name]
         last, *_ = family_tokens(surrogate.name) or [surrogate.name]
@@ -174,5 +149,5 @@ def _stand_ins(form: Found, surrogate: Surrogate) -> list[Replacement]:
         for word in name_tokens(form.text):
             if word != form.text:
                 value = last if word in family else first
-                found.append(name_replacement(word, value, PERSON, f"{rule}-part", masked=False))
+                found.append(name_replacement(word, value, PERSON, masked=False))
     return found

@@ -16,11 +16,13 @@ from fedrag_flwr.files import making_in
 from fedrag_flwr.sqlite_errors import own_errors
 
 _BUSY_SECONDS = 10.0
+_VERSION = 1  # of all schemas
 _MEND = "restore it from a backup; do not delete a ledger"
 
 
 class DurableFile:
-    """One SQLite file in WAL mode: what a transaction committed stays.
+    """One SQLite file in WAL mode: what a transaction committed stays; raises StoreError where the file cannot be
+    opened, is torn, or is of another kind or version.
 
     Threads may share it; other processes wait for its write lock.
 
@@ -33,18 +35,11 @@ class DurableFile:
         What the file is for; another kind of file at this path is refused.
     schema
         One ``CREATE TABLE`` statement.
-    version
-        Schema version; a file of another version is refused.
     power_loss
         Whether a transaction must survive a power loss, too: then each waits for the disk, for milliseconds.
-
-    Raises
-    ------
-    StoreError
-        If the file cannot be opened, is torn, or is of another kind or version.
     """
 
-    def __init__(self, path: Path | None, kind: str, schema: str, version: int, *, power_loss: bool = True) -> None:
+    def __init__(self, path: Path | None, kind: str, schema: str, *, power_loss: bool = True) -> None:
         self._name = path.name if path else kind
         self._folder = path.parent if path else Path("memory")
         self._lock = threading.RLock()
@@ -55,14 +50,16 @@ class DurableFile:
             with self.writing():
                 self._connection.execute("CREATE TABLE IF NOT EXISTS about (kind TEXT PRIMARY KEY, version INTEGER)")
                 self._connection.execute(
-                    "INSERT OR IGNORE INTO about SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM about)", (kind, version)
+                    "INSERT OR IGNORE INTO about SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM about)", (kind, _VERSION)
                 )
                 self._connection.execute(schema)
             about = self._connection.execute("SELECT kind, version FROM about").fetchall()
-        if about != [(kind, version)]:
+        if about != [(kind, _VERSION)]:
             self.close()
             raise StoreMismatchError(
-                f"it is not a {kind} of version {version}", where=self._name, fix="use another file or an older release"
+                f"it is not a {kind} of version {_VERSION}",
+                where=self._name,
+                fix="use another file or an older release",
             )
 
     @contextmanager
@@ -139,26 +136,17 @@ class BudgetAccount:
 
 
 class BudgetLedger:
-    """Epsilon spent per entity, by sequential composition over everything that it was spent for.
+    """Epsilon spent per entity, by sequential composition over everything that it was spent for; raises SettingError
+    where the limit is not a positive number.
 
-    Parameters
-    ----------
-    path
-        The device's own file; it holds digests of entities.
-    limit
-        Most epsilon that one entity may ever spend.
-
-    Raises
-    ------
-    SettingError
-        If the limit is not a positive number.
+    The device's own file holds digests of entities; `limit` is the most epsilon that one of them may ever spend.
     """
 
     def __init__(self, path: Path, limit: float) -> None:
         if not (math.isfinite(limit) and limit > 0):
             raise SettingError("it must be a positive number", where="budget-limit")
         self.limit = limit
-        self._file = DurableFile(path, "budget ledger", _SCHEMA, 1)
+        self._file = DurableFile(path, "budget ledger", _SCHEMA)
 
     def spent(self, entity: str) -> float:
         """Give the epsilon that an entity (its digest) has spent."""
@@ -176,14 +164,10 @@ class BudgetLedger:
         return BudgetAccount(self.limit, int(row[0]), float(row[1]), float(row[2]), int(row[3]))
 
     def spend(self, entity: str, purpose: str, epsilon: float) -> None:
-        """Record, durably and before it is used, that an entity spends epsilon for a purpose.
+        """Record, durably and before it is used, that an entity spends epsilon for a purpose; raises BudgetError where
+        the entity would exceed the limit: then nothing is recorded.
 
         The same purpose is paid once: what is drawn for it is kept and only read again.
-
-        Raises
-        ------
-        BudgetError
-            If the entity would exceed the limit; then nothing is recorded.
         """
         with self._file.writing() as connection:
             spent = dict(connection.execute("SELECT purpose, epsilon FROM spent WHERE entity=?", (entity,)).fetchall())
@@ -225,14 +209,11 @@ _AT_ONCE = 500
 class SurrogateMemo:
     """Surrogates by entity, partition version and epoch; fresh noise at each upload would let a reader average.
 
-    Parameters
-    ----------
-    path
-        The device's own file. It holds digests of entities, and names of the public partition.
+    The device's own file holds digests of entities, and names of the public partition.
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = DurableFile(path, "surrogate memo", _MEMO_SCHEMA, 1)
+        self._file = DurableFile(path, "surrogate memo", _MEMO_SCHEMA)
 
     def get(self, entities: Sequence[str], partition: str, epoch: int) -> dict[str, str]:
         """Look up the surrogates of entity digests; those that have none yet are left out."""

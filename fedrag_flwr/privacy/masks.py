@@ -31,7 +31,8 @@ _CALENDAR = "DATE"  # no name: what is a date in one sentence is a number in the
 
 
 class TypeMasking:
-    """Replaces persons, structured identifiers and, where asked, other entities by their types.
+    """Replaces persons, structured identifiers and, where asked, other entities by their types; raises SettingError
+    where a type to mask is none that can be found.
 
     Parameters
     ----------
@@ -61,21 +62,7 @@ class TypeMasking:
         self._public = PublicNames(public_names)
         self._names = KnownNames() if names is None else names
         self._analyser = analyser
-
-    @property
-    def name(self) -> str:
-        """Which of both finders are asked."""
-        return "type-masking" if self._analyser is None else "presidio-masking"
-
-    def validate(self) -> None:
-        """Refuse unknown types.
-
-        Raises
-        ------
-        SettingError
-            If a type to mask is none that can be found.
-        """
-        known = {*IDENTIFIER_TYPES, *OPTIONAL_TYPES, *ENTITY_TYPES, *(PERSONAL_TYPES if self._analyser else ())}
+        known = {*IDENTIFIER_TYPES, *OPTIONAL_TYPES, *ENTITY_TYPES, *(PERSONAL_TYPES if analyser else ())}
         unknown = sorted(self._types - known)
         if unknown:
             raise SettingError(
@@ -83,6 +70,11 @@ class TypeMasking:
                 where="mask-types",
                 fix=f"choose from {', '.join(sorted(known))}",
             )
+
+    @property
+    def name(self) -> str:
+        """Which of both finders are asked."""
+        return "type-masking" if self._analyser is None else "presidio-masking"
 
     def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """Mask each bundle; a name found in one, now or earlier, is masked in all of them."""
@@ -118,7 +110,7 @@ class TypeMasking:
             folded = probe(text)
             hidden = [match.span() for match in PLACEHOLDER.finditer(text)]
             found += [
-                Found(folded[span.start : span.end], span.type, span.rule)
+                Found(folded[span.start : span.end], span.type, "presidio")  # whoever found it, all that it finds lasts
                 for span in self._analyser.find(text)
                 if span.type in self._types and not any(span.start < end and start < span.end for start, end in hidden)
             ]
@@ -150,7 +142,7 @@ class TypeMasking:
 
     def _identifiers(self, bundle: Bundle, numbers: Sequence[Found]) -> list[Replacement]:
         wanted = self._types & frozenset(IDENTIFIER_TYPES + OPTIONAL_TYPES)
-        masks = {form.text: identifier_mask(form.text, form.type, form.rule) for form in numbers}
+        masks = {form.text: identifier_mask(form.text, form.type) for form in numbers}
         folded = [probe(text) for text in (*bundle.prose, *bundle.anchors)]
         told = [
             *(_told(text, span) for text in folded for span in find_identifiers(text, wanted)),
@@ -158,7 +150,7 @@ class TypeMasking:
             *(_told(text, span) for text in folded for span in find_numbers(text, wanted)),
         ]
         for form in told:
-            masks.setdefault(form.text, identifier_mask(form.text, form.type, form.rule))
+            masks.setdefault(form.text, identifier_mask(form.text, form.type))
         return list(masks.values())
 
 
@@ -169,8 +161,8 @@ def _told(text: str, span: Span) -> Found:
 def entity_masks(form: Found) -> list[Replacement]:
     """Mask an entity wherever it is written, in any case, and each part of a person's name."""
     value = placeholder(form.type)
-    whole = name_replacement(form.text, value, form.type, form.rule, masked=True)
+    whole = name_replacement(form.text, value, form.type, masked=True)
     if form.type != PERSON:
         return [whole]
     parts = [part for part in name_tokens(form.text) if part != form.text]
-    return [whole, *(name_replacement(part, value, PERSON, f"{form.rule}-part", masked=True) for part in parts)]
+    return [whole, *(name_replacement(part, value, PERSON, masked=True) for part in parts)]

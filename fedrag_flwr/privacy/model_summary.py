@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from fedrag_flwr.errors import FedragError
 from fedrag_flwr.models.base import Generator, Grammar, Prompt
 from fedrag_flwr.privacy.operators import Bundle, Change
 from fedrag_flwr.privacy.replacement import PLACEHOLDER
 from fedrag_flwr.privacy.word_lists import STOP_WORDS
-
-WRITTEN, REFUSED = "summary-written", "summary-refused"
 
 _ONE_LINE = Grammar(r"root ::= [^\n]+")
 _SUMMARY_TOKENS = 72
@@ -33,6 +31,7 @@ _SUMMARY_EXAMPLES = (
 )
 
 
+@dataclass(frozen=True, slots=True)
 class ModelSummary:
     """Lets the model sum up the last text of a bundle that has a question; it belongs last in the chain.
 
@@ -40,23 +39,10 @@ class ModelSummary:
     name, number and placeholder in it stands in the text or the title. So nothing that was masked comes
     back, whatever the model knows or guesses. Else the masked text leaves as it is, as it does where the
     model cannot be asked, for instance because the text does not fit its context.
-
-    Parameters
-    ----------
-    generator
-        Gives the model; called when it is first needed.
-    seed
-        Of the model's sampling.
     """
 
+    generator: Callable[[], Generator]  # gives the model, called when it is first needed
     name = "summary"
-
-    def __init__(self, generator: Callable[[], Generator], seed: int = 0) -> None:
-        self._generator = generator
-        self._seed = seed
-
-    def validate(self) -> None:
-        """There is nothing to check."""
 
     def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """Sum up each bundle that has a question and a long text."""
@@ -69,14 +55,12 @@ class ModelSummary:
             return bundle
         asked = Prompt(_SUMMARISE, f"Question: {bundle.question}\nRecord: ({title}) {text}", _SUMMARY_EXAMPLES)
         try:
-            [written] = self._generator().complete(
-                asked, grammar=_ONE_LINE, max_tokens=_SUMMARY_TOKENS, seed=self._seed
-            )
+            [written] = self.generator().complete(asked, grammar=_ONE_LINE, max_tokens=_SUMMARY_TOKENS)
             told = written.text.strip()
         except FedragError:
             told = ""  # one text must not cost a round all its others
         taken = 0 < len(told) < len(text) and brings_nothing(told, bundle.prose)
-        change = Change(field, "TEXT", WRITTEN if taken else REFUSED, masked=False)
+        change = Change(field, "TEXT", masked=False)
         prose = (*bundle.prose[:field], told) if taken else bundle.prose
         return replace(bundle, prose=prose, changes=(*bundle.changes, change))
 

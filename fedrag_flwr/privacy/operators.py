@@ -13,14 +13,13 @@ ANCHOR = -1
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Why a span was changed: its type and the rule that found it, never the text.
+    """What kind of span was changed, never the text.
 
     `field` is the index of the text in `Bundle.prose`, or `ANCHOR`; `masked` tells a placeholder from a surrogate.
     """
 
     field: int
     type: str
-    rule: str
     masked: bool
 
 
@@ -46,16 +45,6 @@ class Operator(Protocol):
     @property
     def name(self) -> str:
         """A short name for counts and errors."""
-        ...
-
-    def validate(self) -> None:
-        """Check the settings once, before the first use.
-
-        Raises
-        ------
-        SettingError
-            If the operator cannot work as it is set up.
-        """
         ...
 
     def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:

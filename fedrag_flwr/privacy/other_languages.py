@@ -16,9 +16,6 @@ class EnglishAlone:
 
     name = "english"
 
-    def validate(self) -> None:
-        """It has no settings."""
-
     def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """The bundles; those in another language come back with a refusal."""
         return [

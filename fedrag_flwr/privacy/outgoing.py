@@ -43,14 +43,8 @@ class OutgoingLedger:
     """Counts what leaves by hour, run and kind, in a file that outlives the store.
 
     What a thread has released is written in one step before the message that carries it is handed over, and stays when
-    the process is killed; a power loss may take the last counts.
-
-    Parameters
-    ----------
-    path
-        The device's own file, made when something first leaves; None keeps the counts in working memory.
-    clock
-        Gives the seconds since 1970.
+    the process is killed; a power loss may take the last counts. The device's own file is made when something first
+    leaves; without one the counts stay in working memory.
     """
 
     def __init__(self, path: Path | None, clock: Callable[[], float] = time.time) -> None:
@@ -61,7 +55,7 @@ class OutgoingLedger:
 
     @cached_property
     def _file(self) -> DurableFile:
-        return DurableFile(self._path, "outgoing ledger", _SCHEMA, 1, power_loss=False)  # it counts, and spends nothing
+        return DurableFile(self._path, "outgoing ledger", _SCHEMA, power_loss=False)  # it counts, and spends nothing
 
     def note(self, kind: str, records: Sequence[object], withheld: int = 0) -> None:
         """Note what this thread lets leave."""
@@ -77,12 +71,8 @@ class OutgoingLedger:
             self._noted.pop(threading.get_ident(), None)
 
     def write(self, run: str, message: str, size: int) -> None:
-        """Write down what this thread has released, and the message of so many bytes that carries it.
-
-        Raises
-        ------
-        StoreError
-            The file cannot be written: then the message must not leave.
+        """Write down what this thread has released, and the message of so many bytes that carries it; raises StoreError
+        where the file cannot be written: then the message must not leave.
         """
         with self._lock:
             noted = self._noted.pop(threading.get_ident(), {})

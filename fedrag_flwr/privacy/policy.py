@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from fedrag_flwr.demo import PARTITION, PARTITION_STRONG, PUBLIC_NAMES
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.models.base import Encoder, Generator
 from fedrag_flwr.privacy.analyser import PERSONAL_TYPES, PersonalDataAnalyser
@@ -28,6 +29,7 @@ from fedrag_flwr.settings import PrivacySettings
 from fedrag_flwr.text.pipeline import Pipeline
 
 FURTHER = ("erasure", "presidio", "summary")  # operators beside the mode's, in the order of their work
+_SHIPPED = {"demo": PARTITION, "demo-strong": PARTITION_STRONG}
 
 
 def open_export_filter(
@@ -44,7 +46,9 @@ def open_export_filter(
     partition: EntityPartition | None = None,
     source: random.Random | None = None,
 ) -> ExportFilter:
-    """Open the export filter of one device.
+    """Open the export filter of one device; raises SettingError where the list of public names or the partition cannot
+    be read, its groups are too small, or an operator is unknown or lacks what it needs, and StoreError where the
+    partition's file is torn, or surrogates, ledger or names cannot be opened.
 
     Parameters
     ----------
@@ -64,14 +68,6 @@ def open_export_filter(
     partition, source
         Groups of names, and where draws among them come from, in place of the settings' file and the operating system:
         for experiments that must repeat.
-
-    Raises
-    ------
-    SettingError
-        The list of public names or the partition cannot be read, its groups are too small, or an operator is unknown or
-        lacks what it needs.
-    StoreError
-        The partition's file is torn, or surrogates, ledger or names cannot be opened.
     """
     further, mode = settings.further, settings.export
     if unknown := sorted(set(further) - set(FURTHER)):
@@ -101,7 +97,7 @@ def open_export_filter(
         analyser = PersonalDataAnalyser(pipeline, personal) if personal else None
         operators.append(TypeMasking(pipeline, [*mask_types, *personal], public, known, analyser))
     if response is not None:
-        operators.append(LocalDifferentialPrivacy(pipeline, response, SENSITIVE_TYPES, known))
+        operators.append(LocalDifferentialPrivacy(pipeline, response, names=known))
     if "summary" in further:  # last: the model sees only what the others have left
         if generator is None:
             raise SettingError("summaries by the model need one", where="privacy.operators")
@@ -127,16 +123,10 @@ def _response(
 
 
 def read_partition(settings: PrivacySettings) -> EntityPartition:
-    """Load the public partition that the settings name.
-
-    Raises
-    ------
-    SettingError
-        There is no such file, or it cannot be read.
-    StoreCorruptError
-        The file is not a whole partition.
+    """Load the public partition that the settings name; raises SettingError where there is no such file, or it cannot
+    be read, and StoreCorruptError where the file is not a whole partition.
     """
-    return load_partition(_shipped().get(settings.partition) or Path(settings.partition).expanduser())
+    return load_partition(_SHIPPED.get(settings.partition) or Path(settings.partition).expanduser())
 
 
 def policy_digest(settings: PrivacySettings) -> str:
@@ -154,7 +144,7 @@ def read_names(source: str) -> list[str]:
     """Read public names: "demo", a JSON list, a text file with one name a line (``#`` starts a comment), or ""."""
     if not source:
         return []
-    path = _demo_names() if source == "demo" else Path(source).expanduser()
+    path = PUBLIC_NAMES if source == "demo" else Path(source).expanduser()
     try:
         text = path.read_text(encoding="utf-8")
         names = (
@@ -169,15 +159,3 @@ def read_names(source: str) -> list[str]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise SettingError("the file is no list of names", where="privacy.public-names", fix="write a JSON list")
     return [name for name in names if name]
-
-
-def _shipped() -> dict[str, Path]:
-    from fedrag_flwr.demo import PARTITION, PARTITION_STRONG
-
-    return {"demo": PARTITION, "demo-strong": PARTITION_STRONG}
-
-
-def _demo_names() -> Path:
-    from fedrag_flwr.demo import PUBLIC_NAMES
-
-    return PUBLIC_NAMES

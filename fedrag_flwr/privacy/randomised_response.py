@@ -56,7 +56,8 @@ def entity_digest(name: str) -> str:
 
 
 class RandomisedResponse:
-    """Draws, remembers and pays for the surrogates of entities.
+    """Draws, remembers and pays for the surrogates of entities; raises SettingError where epsilon is not within (0,
+    50], or the epoch is negative.
 
     Within a group the mechanism is epsilon-LDP; an entity's type and group are disclosed. An entity outside the
     vocabulary is masked.
@@ -79,11 +80,6 @@ class RandomisedResponse:
         Surrogates are drawn anew, and paid for, in each epoch.
     source
         Draws; the operating system's by default. A seeded one is for experiments that must repeat.
-
-    Raises
-    ------
-    SettingError
-        If epsilon is not within (0, 50], or the epoch is negative.
     """
 
     def __init__(
@@ -108,14 +104,10 @@ class RandomisedResponse:
         self._source = secrets.SystemRandom() if source is None else source
 
     def perturb(self, entities: Sequence[tuple[str, str]]) -> list[Surrogate]:
-        """Give the surrogate of each (type, name), durably remembered and paid before this returns.
+        """Give the surrogate of each (type, name), durably remembered and paid before this returns; raises BudgetError
+        where surrogates that were paid for are gone, and their entities have nothing left for others.
 
         An entity in no group comes back ``"mask"``, one whose budget is spent ``"refused"``.
-
-        Raises
-        ------
-        BudgetError
-            If surrogates that were paid for are gone, and their entities have nothing left for others.
         """
         distinct = {entity_digest(entity[1]): entity for entity in reversed(entities)}
         places = {digest: place for digest, entity in distinct.items() if (place := self.partition.find(*entity))}

@@ -20,7 +20,8 @@ _LOG = logging.getLogger(__name__)
 
 
 class ReleasedWords:
-    """Digests of every word of a device's released texts, and the private names that were compared with them.
+    """Digests of every word of a device's released texts, and the private names that were compared with them; raises
+    StoreError where the file cannot be opened.
 
     What was released stays as it is while only names are learnt that it cannot hold, so that it need not be made anew
     for each of them. The file holds digests alone.
@@ -30,23 +31,18 @@ class ReleasedWords:
     path
         The device's own file, beside what was released. Made anew, as it is where it was torn, it has an age that was
         never told before.
-
-    Raises
-    ------
-    StoreError
-        If the file cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with making_in(path.parent.parent):  # within it a durable file takes its turn in its own folder
             try:
-                self._file = DurableFile(path, _KIND, _SCHEMA, 1)
+                self._file = DurableFile(path, _KIND, _SCHEMA)
             except StoreCorruptError:
                 _LOG.warning("the %s was torn and is made anew", _KIND)
                 for part in path.parent.glob(f"{path.name}*"):
                     part.unlink()
-                self._file = DurableFile(path, _KIND, _SCHEMA, 1)
+                self._file = DurableFile(path, _KIND, _SCHEMA)
 
     def add(self, words: Collection[str], known: Collection[str]) -> None:
         """Note the digests of words that leave (`known_names.lead_digests`).
@@ -68,10 +64,7 @@ class ReleasedWords:
     def age(self, names: Mapping[str, str]) -> str:
         """What changes as soon as a name is learnt of which the first word has left before.
 
-        Parameters
-        ----------
-        names
-            All private names: the digest of each, and that of its first word.
+        `names` are all private names: the digest of each, and that of its first word.
         """
         with self._file.writing() as connection:
             if new := names.keys() - _told(connection, _NAME):

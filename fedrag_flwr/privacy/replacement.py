@@ -39,7 +39,6 @@ class Replacement:
     anchor: re.Pattern[str]
     value: str
     type: str
-    rule: str
     masked: bool
     lower: re.Pattern[str] | None = None
     upper: re.Pattern[str] | None = None
@@ -79,7 +78,7 @@ def rewrite(bundle: Bundle, replacements: Sequence[Replacement], protected: Prot
     for field, text in enumerate(bundle.prose):
         bare = PLACEHOLDER.sub("", text)
         hits = _hits(text, [(entry.within(bare), entry) for entry in replacements], protected(text))
-        changes += [Change(field, hit.by.type, hit.by.rule, hit.by.masked) for hit in hits]
+        changes += [Change(field, hit.by.type, hit.by.masked) for hit in hits]
         prose.append(_apply(text, hits))
     anchors = []
     for text in bundle.anchors:
@@ -88,7 +87,7 @@ def rewrite(bundle: Bundle, replacements: Sequence[Replacement], protected: Prot
             [(pattern, entry) for entry in replacements for pattern in (entry.anchor, entry.pattern)],
             protected(text),
         )
-        changes += [Change(ANCHOR, hit.by.type, hit.by.rule, hit.by.masked) for hit in hits]
+        changes += [Change(ANCHOR, hit.by.type, hit.by.masked) for hit in hits]
         if not any(hit.by.masked for hit in hits):
             anchors.append(normalise_anchor(_apply(text, hits)) if hits else text)
     return replace(bundle, prose=tuple(prose), anchors=tuple(dict.fromkeys(anchors)), changes=tuple(changes))
@@ -227,13 +226,13 @@ def _word(word: str) -> str:
     return rf"{bare}[.,]?" if word[-1] in ".," else bare
 
 
-def name_replacement(name: str, value: str, kind: str, rule: str, *, masked: bool) -> Replacement:
+def name_replacement(name: str, value: str, kind: str, *, masked: bool) -> Replacement:
     """Put a value in the place of a name, or of one word of it, in texts and anchors."""
     patterns = surface_pattern(name), anchor_pattern(name)
-    return Replacement(*patterns, value, kind, rule, masked, lower_pattern(name), upper_pattern(name))
+    return Replacement(*patterns, value, kind, masked, lower_pattern(name), upper_pattern(name))
 
 
-def identifier_mask(surface: str, kind: str, rule: str) -> Replacement:
+def identifier_mask(surface: str, kind: str) -> Replacement:
     """Mask an identifier wherever it is written."""
     patterns = identifier_pattern(surface), identifier_anchor(surface)
-    return Replacement(*patterns, placeholder(kind), kind, rule, masked=True)
+    return Replacement(*patterns, placeholder(kind), kind, masked=True)

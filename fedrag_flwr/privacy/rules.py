@@ -14,6 +14,8 @@ OF_WHOM = (
 )
 """After the words of a cue: of whom it is told, as sources write it ("The mrn of Dr. Lena Lopez is 48217.")."""
 
+MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+
 _SURE = re.compile(
     r"\b(?:mrn|record|nhs|passport|policy|account|numbers?|nr|no|num|id|code|identifier|ssn|tele?phone|phone|tel|"
     r"mobile|fax|pager|hotline|landline)\b",

@@ -27,10 +27,7 @@ _KEY = 32
 class SealingKey:
     """An X25519 key: opens sealed messages that were sealed for it.
 
-    Parameters
-    ----------
-    private
-        Its 32 bytes.
+    `private` are its 32 bytes.
     """
 
     def __init__(self, private: bytes) -> None:
@@ -45,20 +42,10 @@ class SealingKey:
 
     @classmethod
     def kept(cls, path: Path) -> SealingKey:
-        """The key of a file that its owner alone can read; made when it is not there.
-
-        Raises
-        ------
-        StoreCorruptError
-            The file holds no key.
+        """The key of a file that its owner alone can read; made when it is not there; raises StoreCorruptError where
+        the file holds no key.
         """
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with suppress(FileExistsError):  # made before
-            write_private(path, os.urandom(_KEY))
-        private = path.read_bytes()
-        if len(private) != _KEY:
-            raise StoreCorruptError("it holds no key", where=path.name, fix="delete it; a new one will be made")
-        return cls(private)
+        return cls(kept_secret(path))
 
     @property
     def public(self) -> bytes:
@@ -70,12 +57,8 @@ class SealingKey:
         return hmac.new(self._private.private_bytes_raw(), b"fedrag own\0" + purpose.encode(), hashlib.sha256).digest()
 
     def open(self, sealed: bytes, context: str) -> bytes:
-        """What was sealed for this key in this context.
-
-        Raises
-        ------
-        CipherError
-            It was sealed for another key or in another context, or was changed on its way.
+        """What was sealed for this key in this context; raises CipherError where it was sealed for another key or in
+        another context, or was changed on its way.
         """
         from cryptography.exceptions import InvalidTag
 
@@ -85,12 +68,8 @@ class SealingKey:
             raise CipherError("it was sealed for someone or something else", where="sealed message") from error
 
     def tag_key(self, other: bytes) -> bytes:
-        """The key of tags between the owner of this key and of another, the same on both sides.
-
-        Raises
-        ------
-        CipherError
-            The other is no key.
+        """The key of tags between the owner of this key and of another, the same on both sides; raises CipherError
+        where the other is no key.
         """
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 
@@ -102,13 +81,20 @@ class SealingKey:
         return hmac.new(shared, b"fedrag tags\0" + both, hashlib.sha256).digest()
 
 
-def seal(data: bytes, key: bytes, context: str) -> bytes:
-    """Seal bytes for the owner of a public key; the sealed message opens in the same context only.
+def kept_secret(path: Path, fix: str = "delete it; a new one will be made") -> bytes:
+    """32 random bytes in a file that its owner alone can read, made once; raises StoreCorruptError where it is torn."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with suppress(FileExistsError):  # made before; of two processes that begin together one writes, both read that
+        write_private(path, os.urandom(_KEY))
+    secret = path.read_bytes()
+    if len(secret) != _KEY:
+        raise StoreCorruptError("it holds no key", where=path.name, fix=fix)
+    return secret
 
-    Raises
-    ------
-    CipherError
-        This is no public key.
+
+def seal(data: bytes, key: bytes, context: str) -> bytes:
+    """Seal bytes for the owner of a public key; the sealed message opens in the same context only; raises CipherError
+    where this is no public key.
     """
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 
@@ -134,13 +120,7 @@ def tag(key: bytes, *parts: bytes) -> bytes:
 
 
 def check_tag(key: bytes, given: bytes, *parts: bytes) -> None:
-    """Compare a tag with that of the parts.
-
-    Raises
-    ------
-    CipherError
-        It is another.
-    """
+    """Compare a tag with that of the parts; raises CipherError where it is another."""
     if not hmac.compare_digest(tag(key, *parts), given):
         raise CipherError("what came is not what was sent, or belongs to something else", where="tag")
 

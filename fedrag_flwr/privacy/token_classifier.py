@@ -42,13 +42,7 @@ class Marks:
 
 @lru_cache(maxsize=_KEPT)
 def marks(text: str) -> Marks:
-    """Read a text.
-
-    Raises
-    ------
-    ModelMissingError
-        The weights are not here and cannot be fetched.
-    """
+    """Read a text; raises ModelMissingError where the weights are not here and cannot be fetched."""
     found = np.zeros((3, len(text)), dtype=np.float32)
     for start, encoding in _read(text):
         chances = _classified(encoding)

@@ -33,14 +33,10 @@ class Group:
 
 @dataclass(frozen=True)
 class EntityPartition:
-    """Groups of at least `minimum` names each; every name of a type is in exactly one group.
+    """Groups of at least `minimum` names each; every name of a type is in exactly one group; raises SettingError where
+    a group is too small, or a name is blank, too long or in two groups of its type.
 
     Randomised response is epsilon-LDP among the members of a group; an entity's type and group are disclosed.
-
-    Raises
-    ------
-    SettingError
-        If a group is too small, or a name is blank, too long or in two groups of its type.
     """
 
     groups: tuple[Group, ...]
@@ -110,14 +106,8 @@ class EntityPartition:
 
 
 def load_partition(path: Path) -> EntityPartition:
-    """Read a partition and check it against its own digest.
-
-    Raises
-    ------
-    SettingError
-        If there is no such file, or it cannot be read.
-    StoreCorruptError
-        If the file is too large, malformed, or differs from its digest.
+    """Read a partition and check it against its own digest; raises SettingError where there is no such file, or it
+    cannot be read, and StoreCorruptError where the file is too large, malformed, or differs from its digest.
     """
     try:
         size = path.stat().st_size
@@ -154,7 +144,8 @@ def _group(line: dict[str, object]) -> Group:
 
 
 def build_partition(entities: Iterable[tuple[str, str]], encoder: Encoder, c: int, seed: int = 0) -> EntityPartition:
-    """Partition public (type, name) pairs into balanced groups of at least c names of like meaning.
+    """Partition public (type, name) pairs into balanced groups of at least c names of like meaning; raises SettingError
+    where c is less than two, or a type has fewer than c names.
 
     Parameters
     ----------
@@ -166,11 +157,6 @@ def build_partition(entities: Iterable[tuple[str, str]], encoder: Encoder, c: in
         Least number of names in a group (FD-RAG eq. 16).
     seed
         Seed of the splitting directions.
-
-    Raises
-    ------
-    SettingError
-        If c is less than two, or a type has fewer than c names.
     """
     if c < 2:
         raise SettingError("it must be 2 or more", where="candidates")

@@ -48,12 +48,11 @@ class MemoryItem:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A memory item with its score for a question (FD-RAG eq. 11) and the two signals that the score combines."""
+    """A memory item with its score for a question (FD-RAG eq. 11), and its likeness alone."""
 
     item: MemoryItem
     score: float
     similarity: float
-    cover: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,6 @@ Step = Literal[
     "outcome",
 ]
 RetrieveBy = Literal["hyperedges", "nearest", "graph"]
-Share = Literal["memories"]
 Exchange = Literal["plain", "download", "encrypted"]
 ControllerStage = Literal["moments", "fit", "keep"]
 TopicStage = Literal["known", "sketch", "count", "move", "keep"]

@@ -62,7 +62,6 @@ class SummaryBatch:
     version: Count
     summaries: Annotated[tuple[SubgraphSummary, ...], Bound(items=100_000)]
     retracted: Annotated[tuple[Name, ...], Bound(items=1_000_000)]
-    withheld: Annotated[tuple[Name, ...], Bound(items=64)] = ()  # "reason=count"
     more: bool = False
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated
 
 from fedrag_flwr.records.answers import Answer, Cost, EvidenceUnit, MemoryItem, Question
@@ -16,7 +16,6 @@ from fedrag_flwr.records.base import (
     Name,
     RetrieveBy,
     Seconds,
-    Share,
     Vector,
 )
 from fedrag_flwr.records.walking import Topics
@@ -114,7 +113,6 @@ class BuildReport:
     corpus_tokens: Count
     failed: Annotated[tuple[Line, ...], Bound(items=10_000)]
     rejects: Annotated[tuple[Name, ...], Bound(items=64)]  # "reason=count"
-    loss: Annotated[tuple[float, ...], Bound(items=4_096)] = field(repr=False)
     cost: Cost
     peak_rss_mb: Seconds
     state: Name = ""  # see `DocumentState`
@@ -128,9 +126,8 @@ class BuildReport:
 
 @dataclass(frozen=True, slots=True)
 class ShareRequest:
-    """Asks a device for what it shares and has changed since a version of a generation of its store."""
+    """Asks a device for memories that it shares and has changed since a version of a generation of its store."""
 
-    what: Share
     since: Count
     generation: Name = ""
     pending: Pending = NOTHING_PENDING  # the part of the delta that the asking side has
@@ -152,7 +149,6 @@ class Delta:
     version: Count
     items: Annotated[tuple[MemoryItem, ...], Bound(items=1_000_000)]
     retracted: Annotated[tuple[Name, ...], Bound(items=1_000_000)]
-    withheld: Annotated[tuple[Name, ...], Bound(items=64)] = ()  # "reason=count" of what the export filter kept back
     generation: Name = ""
     after: Cursor = START
     next: Cursor = START

@@ -12,7 +12,7 @@ WalkKind = Literal["topic", "sketch", "random", "flooding"]
 Outcome = Literal["good", "junk", "miss"]  # an answer that home took, one that it refused or nobody gave, none yet
 Topic = Annotated[int, Bound(low=0, high=65_535)]
 Level = Annotated[int, Bound(low=0, high=255)]
-Share = Annotated[float, Bound(low=0.0, high=1.0)]
+Portion = Annotated[float, Bound(low=0.0, high=1.0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class TopicWeight:
     """One of a question's topics and its weight; those of a question sum to 1."""
 
     topic: Topic
-    weight: Share
+    weight: Portion
 
 
 Topics = Annotated[tuple[TopicWeight, ...], Bound(items=64)]

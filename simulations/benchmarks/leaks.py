@@ -226,7 +226,7 @@ def text_of(unit: EvidenceUnit) -> str:
 
 def seen_of(device: EdgeDevice, texts: Sequence[Text]) -> Seen:
     """What a member gets who takes all memories and summaries, and asks with the vector of every sentence."""
-    items = device.giving.memories(ShareRequest("memories", 0)).items if device.settings.fedrag.has("memories") else ()
+    items = device.giving.memories(ShareRequest(0)).items if device.settings.fedrag.has("memories") else ()
     summaries = device.giving.summaries(SummaryRequest("", (), "download")).summaries
     told = rounded((OwnedRows(device.name, len(summaries)),), np.stack([one.vector for one in summaries]))
     budget = device.settings.inference.remote_units

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from pandas import DataFrame, Index, Series, concat
 
 from fedrag_flwr.overlay.expertise import LearningRules
-from fedrag_flwr.overlay.sketches import gossip, noisy_sketch
+from fedrag_flwr.overlay.sketches import noisy_sketch
 from fedrag_flwr.overlay.topology import make_overlay
 from fedrag_flwr.overlay.walks import WalkRules
 from fedrag_flwr.records import WalkKind
@@ -38,6 +38,7 @@ from simulations.overlay.simulator import (
     Simulator,
     SubjectKnowledge,
     ask_all,
+    gossip,
 )
 
 SIZES, FEW_SIZES = (20, 40, 60, 80, 100), (20, 60, 100)

@@ -6,7 +6,7 @@ MMLU is dealt to its peers: each subject lies with one of them, and 10,000 quest
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,10 +18,10 @@ from pandas import DataFrame
 
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.overlay.expertise import Expertise, LearningRules
-from fedrag_flwr.overlay.sketches import Levels, claim, gossip, noisy_sketch
+from fedrag_flwr.overlay.sketches import Levels, claim, noisy_sketch, said
 from fedrag_flwr.overlay.topics import Topics, topics_of
 from fedrag_flwr.overlay.topology import Overlay, make_overlay
-from fedrag_flwr.overlay.walks import Visit, Walk, WalkCount, WalkLesson, WalkRules, run_walk
+from fedrag_flwr.overlay.walks import Visit, Walk, WalkCount, WalkLesson, WalkRules
 from fedrag_flwr.records import WalkKind
 from simulations.corpora.sentences import encoded, json_lines
 
@@ -32,6 +32,62 @@ class Knowledge(Protocol):
     def relevance(self, question: int, peer: int) -> float:
         """The best cosine of what a peer knows to a question."""
         ...
+
+
+def run_walk(
+    walk: Walk[int],
+    neighbours: Callable[[int], Sequence[int]],
+    knows: Callable[[Visit[int]], bool | None],
+    rank: Callable[[Visit[int], list[int]], Sequence[tuple[int, float]]],
+) -> WalkCount:
+    """Walk to the end.
+
+    Parameters
+    ----------
+    walk
+        At its beginning.
+    neighbours
+        Of a peer.
+    knows
+        Whether a peer knows enough; None where it is silent.
+    rank
+        A peer's candidates with their scores, best first.
+    """
+    while (visit := walk.next()) is not None:
+        known = knows(visit)
+        if known:
+            walk.hit(visit)
+        elif known is not None:
+            walk.miss(visit, rank(visit, walk.candidates(visit, neighbours(visit.peer))))
+    return walk.count
+
+
+def gossip(own: Levels, neighbours: Sequence[Sequence[int]], rounds: int) -> list[Levels]:
+    """Let peers tell their neighbours what they reach, all at once, in rounds.
+
+    Parameters
+    ----------
+    own
+        The peers' own sketches, shape (peers, topics).
+    neighbours
+        Of each peer.
+    rounds
+        After which sketches have travelled so many hops.
+
+    Returns
+    -------
+    list[Levels]
+        For each peer what its neighbours told last, shape (neighbours, topics).
+    """
+    degrees = np.array([len(near) for near in neighbours])
+    ends = np.cumsum(degrees)
+    hearer = np.repeat(np.arange(len(own)), degrees)
+    teller = np.concatenate([np.asarray(near, dtype=np.int64) for near in neighbours])
+    back = np.lexsort((hearer, teller))[np.argsort(np.lexsort((teller, hearer)))]  # a row's other direction
+    told = np.zeros((len(hearer), own.shape[1]), dtype=np.uint8)
+    for _ in range(rounds if len(hearer) else 0):
+        told = said(own, told, (ends - degrees)[degrees > 0], hearer)[back]
+    return np.split(told, ends[:-1])
 
 
 @dataclass(frozen=True, slots=True)

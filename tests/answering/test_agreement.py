@@ -54,7 +54,7 @@ def match(number: int, said: Said) -> Match:
     edges = tuple(f"{name}/e{number}" for name in names.split("+")) if merged else (f"e{number}",)
     origin = "fusion" if merged else names
     item = MemoryItem(f"i{number}", "Who?", answer, "single", "PERSON", edges, (), unit_vector(near), origin)
-    return Match(item, 1.0 - number / 100, 1.0, 0.0)
+    return Match(item, 1.0 - number / 100, 1.0)
 
 
 @pytest.mark.parametrize(("said", "answer"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])

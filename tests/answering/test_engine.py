@@ -527,7 +527,7 @@ def test_evidence_for_others_is_that_of_named_hyperedges_in_order(people: EdgeDe
 @pytest.mark.parametrize("budget", [1, 2, 4])
 def test_an_owner_gives_no_more_than_was_asked_for(budget: int, people: EdgeDevice, encoder: Encoder) -> None:
     vector = encoder.encode(["Where was the admiral Jonas Keel born?"])[0]
-    shared = people.giving.memories(ShareRequest("memories", 0)).items
+    shared = people.giving.memories(ShareRequest(0)).items
     edges = tuple(sorted({edge for item in shared for edge in item.hyperedges}))[:64]
     [given] = people.giving.evidence([EvidenceRequest("q", vector, edges, budget)]).evidence
     assert 0 < len(given.units) <= budget

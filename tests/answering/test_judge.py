@@ -72,7 +72,7 @@ def test_an_answers_features_have_the_declared_length_and_are_finite(
 
 @given(st.floats(-1.0, 1.0), st.floats(-1.0, 1.0), st.floats(0.0, 1.0))
 def test_a_memorys_features_have_the_declared_length(score: float, similarity: float, relation: float) -> None:
-    recalled = Recalled(Match(ITEM, score, similarity, 0.5), relation)
+    recalled = Recalled(Match(ITEM, score, similarity), relation)
     assert recall_features(recalled) == (score, similarity, relation)
     assert len(RECALL_FEATURES) == len(recall_features(recalled))
     assert 0.0 <= Judge.load().of_memory(recalled) <= 1.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -66,12 +67,13 @@ def told(report: str, writer: Writer = "model") -> tuple[str, int]:
     return answer.report, answer.cost.llm_calls
 
 
-def test_a_replayed_report_keeps_its_seconds() -> None:
+def test_a_replayed_report_keeps_its_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     class Replayed(Script):
         def complete(self, prompt: Prompt, **how: Any) -> list[Completion]:
             return [replace(one, seconds=5.0, cached=True) for one in super().complete(prompt, **how)]
 
-    made = replace(reporter(""), clock=lambda: 0.0)
+    made = reporter("")
+    monkeypatch.setattr("fedrag_flwr.caching.report.time", SimpleNamespace(perf_counter=lambda: 0.0))
     for script, seconds in ((Script("1924", ""), 0.0), (Replayed("1924", ""), 10.0)):
         asked = replace(made, reader=replace(made.reader, generator=partial(replace, script)))
         cost = asked.answer(ASKED, made.input(ASKED.text, UNITS)).cost
@@ -96,6 +98,16 @@ def test_statements_carry_their_origin_and_conflicts_are_named() -> None:
     assert "In conflict: 1931 (museums/r2)." in report
     assert "1702" not in report  # it speaks of something else
     assert calls == 2
+
+
+@pytest.mark.parametrize("number", [0, 9])
+def test_a_statement_of_no_note_is_left_out(number: int) -> None:
+    """The grammar gives no such number, but a model behind an address may not be bound by it."""
+    report, _ = told(
+        f"Tarn Bridge was opened in 1924 ({number}). Tarn Bridge was opened in 1931 ({number_of('1931')})."
+    )
+    assert report.startswith("Tarn Bridge was opened in 1931 (museums/r2).")
+    assert "1924 (" not in report.partition("In conflict")[0]
 
 
 @pytest.mark.parametrize(

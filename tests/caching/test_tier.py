@@ -4,7 +4,6 @@ import multiprocessing
 import os
 import pickle
 import resource
-import secrets
 import signal
 import sqlite3
 from collections.abc import Iterator
@@ -221,7 +220,7 @@ def _killed(size: int | None = None) -> bytes:
 
 def _begin_and_die(folder: Path) -> None:
     with pytest.MonkeyPatch.context() as patching:
-        patching.setattr(secrets, "token_bytes", _killed)
+        patching.setattr("fedrag_flwr.privacy.seals.os.urandom", _killed)
         CacheKeys(folder)
 
 

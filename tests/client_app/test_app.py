@@ -204,7 +204,7 @@ def test_a_folder_that_is_not_there_is_named_with_the_fix() -> None:
 
 
 def test_shares_go_through_the_export_filter(files: Federation) -> None:
-    reply = ask(files.grid(), "query.share", wire.encode(ShareRequest("memories", 0), run=RUN))
+    reply = ask(files.grid(), "query.share", wire.encode(ShareRequest(0), run=RUN))
     delta = wire.decode(reply.content, Delta, run=RUN)
     with files.device("bridges") as device:
         own = {item.id for item in device.store.items(origin="bridges")}

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedrag_flwr.overlay.walks import Visit, Walk, WalkCount, WalkRules, run_walk
+from fedrag_flwr.overlay.walks import Visit, Walk, WalkCount, WalkRules
 from fedrag_flwr.records import WalkKind
 from simulations.corpora.multihop import data_root
+from simulations.overlay.simulator import run_walk
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import pytest
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.memory.store.change import Change
 from fedrag_flwr.overlay.answer_cache import AnswerCache
+from fedrag_flwr.overlay.walk_records import Json, Kind, WalkNotes
 from fedrag_flwr.records import Answer, AnswerMode, Delta, Evidence, EvidenceUnit, MemoryItem, Question, because
 from fedrag_flwr.retrieval.evidence_sources import FEATURES
 from fedrag_flwr.settings import Plain, Settings
@@ -78,6 +79,22 @@ def test_of_many_devices_the_last_states_are_known(device: EdgeDevice, monkeypat
     for name in ("rivers", "museums", "bridges"):
         device.walks.cache.hear({name: "a state"})
     assert set(device.walks.notes.get("states") or ()) == {"museums", "bridges"}
+
+
+def test_states_are_read_once_for_all_answers(device: EdgeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    units = [EvidenceUnit("u", "text", name, 0.9) for name in ("bridges", "harbours", "museums")]
+    device.walks.cache.keep(ASKED, GIVEN, VECTOR, units)
+    read: list[str] = []
+    get = WalkNotes.get
+
+    def noting(notes: WalkNotes, kind: Kind, name: str = "") -> Json | None:
+        read.append(kind)
+        return get(notes, kind, name)
+
+    monkeypatch.setattr(WalkNotes, "get", noting)
+    device.walks.cache.sweep()
+    assert device.walks.cache.find(ASKED, VECTOR) is not None
+    assert read == ["states", "states"]
 
 
 def test_an_answer_goes_with_the_sentence_that_led_to_its_evidence(device: EdgeDevice) -> None:

@@ -138,7 +138,6 @@ def test_the_first_build_makes_everything(whole: tuple[Path, BuildReport], devic
     assert report.items > 5
     assert report.hyperedges > 1
     assert report.corpus_tokens > 30
-    assert report.loss
     assert report.failed == ()
     assert all(device.items().values())
 
@@ -147,7 +146,7 @@ def test_an_unchanged_source_costs_nothing(unbuilt: Watched) -> None:
     first, held = unbuilt.build(), unbuilt.items()
     again = unbuilt.build()
     assert (again.version, again.items, again.hyperedges) == (first.version, first.items, first.hyperedges)
-    assert (again.added, again.changed, again.removed, again.loss) == (0, 0, 0, ())
+    assert (again.added, again.changed, again.removed) == (0, 0, 0)
     assert (again.cost.llm_calls, again.cost.tokens_out, unbuilt.calls) == (0, 0, 0)
     assert unbuilt.items() == held
 
@@ -191,7 +190,7 @@ def test_changed_settings_make_what_a_fresh_store_has(
     assert fresh.build().added == other.build().changed == 3
     assert learnt(other) == learnt(fresh)
     again = other.build()
-    assert (again.changed, again.loss, again.cost.llm_calls) == (0, (), 0)
+    assert (again.changed, again.cost.llm_calls) == (0, 0)
 
 
 def test_a_document_that_could_not_be_read_when_settings_changed_is_made_anew_later(
@@ -281,7 +280,7 @@ def test_a_document_without_a_sentence_is_named_and_the_next_build_costs_nothing
     assert (first.documents, first.added) == (3, 3)
     again = unbuilt.build()
     assert again.failed == first.failed
-    assert (again.version, again.added, again.loss) == (first.version, 0, ())
+    assert (again.version, again.added) == (first.version, 0)
 
 
 def test_a_document_that_lost_its_sentences_loses_its_memories(device: Watched) -> None:
@@ -371,7 +370,7 @@ def test_each_build_names_the_documents_that_have_no_memory(device: Watched) -> 
     device.write(**{"mute.md": "# Mute\n\nIt is so.\n", **TEXTS})
     first, again = device.build(), device.build()
     assert first.failed == again.failed == ("mute: no memory",)
-    assert (again.version, again.added, again.loss) == (first.version, 0, ())  # to know it costs no work
+    assert (again.version, again.added) == (first.version, 0)  # to know it costs no work
     device.write(**{"quiet.md": "# Quiet\n\nSo it was.\n"})
     (device.documents / "latin.txt").write_bytes("Дом".encode("cp1251"))
     third = device.build()
@@ -459,7 +458,7 @@ def test_what_comes_later_is_asked_back_against_all_that_is_held(device: Watched
 
 def test_memories_can_be_made_later(unbuilt: Watched) -> None:
     plain = unbuilt.build(memories=False)
-    assert (plain.items, plain.hyperedges, plain.loss, plain.documents) == (0, 0, (), 3)
+    assert (plain.items, plain.hyperedges, plain.documents) == (0, 0, 3)
     later = unbuilt.build()
     assert (later.added, later.changed, later.documents) == (0, 0, 3)
     assert later.items > 5

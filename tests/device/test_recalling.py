@@ -41,7 +41,7 @@ def told(shared_memory: MemoryStore) -> dict[str, str]:
 def send(device: Watched, shared_memory: MemoryStore, since: Delta | None) -> Delta:
     """One round: what is new since a delta, taken into the shared memory."""
     with device.open() as opened:
-        asked = ShareRequest("memories", since.version, since.generation) if since else ShareRequest("memories", 0)
+        asked = ShareRequest(since.version, since.generation) if since else ShareRequest(0)
         delta = opened.giving.memories(asked)
     shared_memory.import_delta(delta, one_origin=True, snapshot=delta.since == 0)
     return delta

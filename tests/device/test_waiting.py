@@ -19,9 +19,6 @@ class Refusing:
 
     name = "refusing"
 
-    def validate(self) -> None:
-        """It works as it is."""
-
     def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         if any("second" in bundle.prose[0] for bundle in bundles):
             raise BudgetError("the budget is spent")

@@ -186,7 +186,6 @@ def make_build(device: str, number: int = 0) -> BuildReport:
         corpus_tokens=14_200 + 900 * number,
         failed=("document 3fa2",) if number == 2 else (),
         rejects=("not in evidence=31", "gives itself away=4"),
-        loss=(1.9, 1.2, 0.9),
         cost=Cost(41.0 + 6 * number, 60 + number, 21_000, 760 + 40 * number),
         peak_rss_mb=980.0 + 25 * number,
     )

@@ -120,7 +120,7 @@ def test_evidence_of_any_length_costs_no_home_the_enclave_s_answers(files: Feder
 def test_a_crash_of_the_enclave_leaves_no_core_file(files: Federation) -> None:
     enclave = EnclaveProcess(files.settings, RUN)
     try:
-        limits = Path(f"/proc/{enclave.pid}/limits").read_text(encoding="ascii")
+        limits = Path(f"/proc/{enclave._child.pid}/limits").read_text(encoding="ascii")
         assert re.search(r"Max core file size +0 +0 ", limits)
     finally:
         enclave.close()
@@ -140,7 +140,7 @@ class Party:
 
     def term(self, node: int, parts: tuple[bytes, ...], step: str = STEP, name: str = "") -> SumTerm:
         named = tagged_term(name or self.transport.name(node), step, parts)
-        return SumTerm(parts, tag(self.keys[node].tag_key(self.sums._key.public), *named))
+        return SumTerm(parts, tag(self.keys[node].tag_key(self.sums.key.public), *named))
 
 
 @pytest.fixture(scope="module")
@@ -198,6 +198,7 @@ def test_a_term_under_another_key_spoils_the_sum_and_is_seen_by_who_reads_it(par
 def test_of_sealed_keys_for_one_peer_the_first_goes_to_it() -> None:
     taken: list[bytes] = []
     app = ClientApp()
+    names = {100: "mallory", 101: "beta"}
 
     @app.train("group")
     def group(message: Message, context: Context) -> Message:
@@ -205,9 +206,9 @@ def test_of_sealed_keys_for_one_peer_the_first_goes_to_it() -> None:
         made = [SealedMessage("", name, told) for name in ("beta", "nobody") for told in (b"first", b"second")]
         if sealed:
             taken.append(sealed)
-        return Message(wire.encode(SealedMessages("", () if sealed else tuple(made)), run=RUN), reply_to=message)
+        said = SealedMessages(names[message.metadata.dst_node_id], () if sealed else tuple(made))
+        return Message(wire.encode(said, run=RUN), reply_to=message)
 
-    names = {100: "mallory", 101: "beta"}
     transport = Transport(LocalGrid(app, [{}, {}], {}), RUN, timeout=30.0, names=dict(names))
     cards = {
         node: DeviceCard(name, (), "e", 4, "g", 0, 0, 0, "", 0, key=SealingKey.fresh().public)

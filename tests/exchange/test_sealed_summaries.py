@@ -152,15 +152,15 @@ def test_a_member_that_lost_its_files_has_a_new_key_and_begins_anew(
 # --- what a server may try, which knows all public keys ------------------------------------------------
 
 
-def _forged(reader: Member, victim: SealedSummaries, sealer: SealingKey) -> SealedSummaries:
-    """Summaries in a member's name: all as that member does it, but for whose key proves it."""
+def _forged(reader: Member, victim: SealedSummaries, sealer: SealingKey, most: int = 32) -> SealedSummaries:
+    """Summaries in a member's name: as that member does it, but for whose key proves it, and how long the secret is."""
     told = replace(victim, number=victim.number + 5)
     context = context_of("summaries", RUN, f"{told.number} {reader.routing.precision} {ENCODER.id}", told.device)
     row = replace(reader.own.summaries[0], origin=told.device)
     sealed, secret = seal_once(reader.part._packed(SummaryOverview((row,)), RUN), context)
     parts = (b"summaries", context.encode(), hashlib.sha256(sealed).digest())
     proof = tag(sealer.tag_key(KEYS[reader.name].public), *parts)
-    key = seal(secret + proof, KEYS[reader.name].public, context)
+    key = seal(secret[:most] + proof, KEYS[reader.name].public, context)
     return replace(told, sealed=sealed, keys=(SealedMessage("", reader.name, key),))
 
 
@@ -185,6 +185,7 @@ LIES: dict[str, Lie] = {
     ),
     "a key that is none": lambda at, all_: replace(all_["alpha"], keys=(SealedMessage("", "beta", b"x" * 112),)),
     "a forgery": lambda at, all_: _forged(at, all_["alpha"], SealingKey.fresh()),
+    "a short secret of its own": lambda at, all_: _forged(at, all_["alpha"], KEYS["alpha"], 5),
     "a forgery by a member": lambda at, all_: _forged(at, all_["alpha"], KEYS["gamma"]),
 }
 
@@ -271,7 +272,7 @@ def test_small_sealed_messages_cannot_ask_for_much_memory(
     routing = RoutingSettings(precision="int8")
     alpha, beta = (Member(name, tmp_path, routing) for name in NAMES[:2])
     told = RoundedOverview(dimension, (OwnedRows("alpha", count),), b"\1" * (dimension * count))
-    monkeypatch.setattr(alpha.part, "_packed", lambda _, run: wire.pack(told, run=run))
+    monkeypatch.setattr(PrivateSummaries, "_packed", lambda *_: wire.pack(told, run=RUN))
     with closing(alpha.part), closing(beta.part):
         sealed = alpha.seal()
         tracemalloc.start()
@@ -286,9 +287,9 @@ def test_a_number_is_kept_only_of_what_was_taken(members: tuple[Member, ...]) ->
     def full(_: SummaryOverview) -> ImportReport:
         raise FedragError("the disk is full", where="store")
 
-    sealed, take = alpha.seal(), beta.part._take
-    beta.part._take = full
+    sealed, part = alpha.seal(), beta.part
+    beta.part = replace(part, keep=full)
     with pytest.raises(FedragError, match="disk is full"):
         beta.take(sealed)
-    beta.part._take = take
+    beta.part = part
     assert beta.take(sealed) == ()

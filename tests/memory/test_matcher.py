@@ -18,7 +18,7 @@ NAMES = ("v0", "v1", "v2", "v3", "zero")
 
 def brute_force(
     items: list[MemoryItem], alpha: float, vector: Vector, anchors: set[str], k: int
-) -> list[tuple[str, float, float, float]]:
+) -> list[tuple[str, float, float]]:
     question = vector.astype(np.float64)
     if np.linalg.norm(question) > 0:
         question = question / np.linalg.norm(question)
@@ -30,7 +30,7 @@ def brute_force(
         similarity = float((row.astype(np.float64) * question)[None].sum(axis=1)[0])
         together = len(anchors) + len(set(item.anchors))
         cover = 2.0 * len(anchors & set(item.anchors)) / together if together else 0.0
-        scored.append((item.id, alpha * similarity + (1 - alpha) * cover, similarity, cover))
+        scored.append((item.id, alpha * similarity + (1 - alpha) * cover, similarity))
     return sorted(scored, key=lambda found: (-found[1], found[0]))[:k]
 
 
@@ -67,13 +67,12 @@ def test_it_equals_a_loop_over_all(
     expected = brute_force(items, alpha, vector, set(anchors), k)
     assert [match.item.id for match in found] == [name for name, *_ in expected]
     np.testing.assert_allclose(
-        [(match.score, match.similarity, match.cover) for match in found],
+        [(match.score, match.similarity) for match in found],
         [numbers for _, *numbers in expected],
         atol=1e-9,
     )
     for match in found:
         assert -1.0 - 1e-6 <= match.similarity <= 1.0 + 1e-6
-        assert 0.0 <= match.cover <= 1.0
 
 
 def crowd(count: int, dimension: int, seed: int) -> list[MemoryItem]:

@@ -77,7 +77,7 @@ def test_memory_stays_bounded_and_scores_stay_finite(told: list[tuple[int, int, 
     for neighbour, topic, distance, outcome in told:
         memory.tick()
         memory.learn(neighbour, {topic: 1.0}, distance, outcome)
-        assert len(memory) <= 20
+        assert len(memory._credit) <= 20
         assert 0 < memory.reputation(neighbour) <= 1
         [score] = memory.scores([neighbour], {topic: 1.0}, [5.0])
         assert 0 < score < 1_000_000

@@ -5,7 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.overlay.topic_sums import FEWEST, Floats, Values, first_centroids, moved, topic_counts, topic_sums
+from fedrag_flwr.overlay.topic_sums import FEWEST, Floats, Values, moved, topic_sums
+from fedrag_flwr.overlay.topics import Topics
+
+
+def topic_counts(documents: Floats, centroids: Floats) -> Values:
+    return Topics(("",) * len(centroids), centroids).counts(documents).astype(np.float64)
 
 
 def unit(rows: np.ndarray[tuple[int, ...], np.dtype[np.floating]]) -> Floats:
@@ -62,7 +67,7 @@ def test_topics_begin_where_documents_are_and_come_to_tell_groups_apart() -> Non
     documents = grouped(groups=4, each=30, seed=1)
     headings = unit(np.vstack([np.eye(16)[8:12], np.eye(16)[:4] + 0.8 * np.eye(16)[4:8]]))
     held = np.bincount((documents @ headings.T).argmax(axis=1), minlength=len(headings)).astype(float)
-    centroids = first_centroids(headings, held, 4)
+    centroids = headings[np.argsort(-held, kind="stable")[:4]]
     before = closeness(documents, centroids)
     for _ in range(5):
         centroids = stepped(documents, centroids)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.overlay.expertise import LearningRules
-from fedrag_flwr.overlay.sketches import gossip, levels_of
+from fedrag_flwr.overlay.sketches import levels_of
 from fedrag_flwr.overlay.topology import make_overlay
 from fedrag_flwr.overlay.walks import WalkRules
 from fedrag_flwr.records import WalkKind
-from simulations.overlay.simulator import Asked, Faults, Simulator
+from simulations.overlay.simulator import Asked, Faults, Simulator, gossip
 
 PEERS, TOPICS, QUESTIONS = 60, 30, 600
 

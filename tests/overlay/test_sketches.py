@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fedrag_flwr.overlay.sketches import FADING, claim, counts_of, gossip, levels_of, noisy_sketch, offers
+from fedrag_flwr.overlay.sketches import FADING, claim, counts_of, levels_of, noisy_sketch, offers
 from fedrag_flwr.overlay.topology import make_overlay
+from simulations.overlay.simulator import gossip
 
 ROWS = st.lists(st.lists(st.integers(0, 255), min_size=4, max_size=4), min_size=1, max_size=6)
 
@@ -77,7 +78,8 @@ def test_gossip_settles_at_the_nearest_holder(peers: int, seed: int) -> None:
     overlay = make_overlay(peers, 2, rng)
     own = np.zeros((peers, 1), dtype=np.uint8)
     own[0] = 255
-    told = gossip(own, [overlay.neighbours(peer) for peer in range(peers)], rounds=peers)
-    hops = networkx.single_source_shortest_path_length(networkx.Graph(overlay.edges), 0)
+    near = [overlay.neighbours(peer) for peer in range(peers)]
+    told = gossip(own, near, rounds=peers)
+    hops = networkx.single_source_shortest_path_length(networkx.Graph(dict(enumerate(near))), 0)
     for peer in range(1, peers):
         assert told[peer].max() == max(255 - FADING * (hops[peer] - 1), 0)

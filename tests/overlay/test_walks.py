@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.overlay.topology import make_overlay
-from fedrag_flwr.overlay.walks import Visit, Walk, WalkCount, WalkRules, run_walk
+from fedrag_flwr.overlay.walks import Visit, Walk, WalkCount, WalkRules
 from fedrag_flwr.records import WalkKind
+from simulations.overlay.simulator import run_walk
 
 KINDS: tuple[WalkKind, ...] = ("topic", "sketch", "random", "flooding")
 #          0

@@ -272,7 +272,7 @@ def test_forged_input_is_refused_and_the_honest_go_on(tmp_path: Path) -> None:
         became = {kind: attack(target, FORGERIES[kind](target.good, np.random.default_rng(7))) for kind in FORGERIES}
         assert {kind for kind, what in became.items() if what == "taken"} <= harmless
         assert attack(target, target.good) == "taken"
-    pid = scorer.worker.pid
+    pid = scorer._sandbox.worker.pid
     status = Path(f"/proc/{pid}/status")
     if status.is_file():
         [peak] = [line for line in status.read_text().splitlines() if line.startswith("VmHWM")]

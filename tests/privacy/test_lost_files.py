@@ -178,7 +178,7 @@ def _put(file: DurableFile, *words: str) -> None:
 
 def test_an_error_of_ours_stays_what_it_is(tmp_path: Path) -> None:
     """Some of ours are also the operating system's."""
-    with closing(DurableFile(tmp_path / "file.sqlite", "list", WORDS, 1)) as file:
+    with closing(DurableFile(tmp_path / "file.sqlite", "list", WORDS)) as file:
         for error in (EmptySourceError("nothing there"), PrivacyError("it may not leave"), ModelMissingError("gone")):
             with pytest.raises(type(error), match=error.what), file.writing():
                 raise error
@@ -187,7 +187,7 @@ def test_an_error_of_ours_stays_what_it_is(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_told_and_keeps_what_was_committed(tmp_path: Path) -> None:
-    with closing(DurableFile(tmp_path / "file.sqlite", "list", WORDS, 1)) as file:
+    with closing(DurableFile(tmp_path / "file.sqlite", "list", WORDS)) as file:
         _put(file, "first")
         with file.reading() as connection:
             connection.execute("PRAGMA max_page_count = 20")  # SQLite then behaves as on a full disk

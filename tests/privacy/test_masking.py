@@ -183,7 +183,7 @@ def test_every_type_that_is_masked_has_its_placeholder_known() -> None:
 
 def test_unknown_types_are_refused(pipeline: Pipeline) -> None:
     with pytest.raises(SettingError, match="mask-types"):
-        TypeMasking(pipeline, ("PERSON", "SHOE_SIZE")).validate()
+        TypeMasking(pipeline, ("PERSON", "SHOE_SIZE"))
 
 
 @pytest.mark.parametrize(

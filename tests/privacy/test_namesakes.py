@@ -37,7 +37,9 @@ def ledger(tmp_path: Path) -> Iterator[BudgetLedger]:
 def ldp(pipeline: Pipeline, encoder: Encoder, ledger: BudgetLedger, tmp_path: Path) -> LocalDifferentialPrivacy:
     partition = build_partition([(PERSON, name) for name in PUBLIC], encoder, c=5, seed=7)
     memo = SurrogateMemo(tmp_path / "memo.sqlite")
-    return LocalDifferentialPrivacy(pipeline, RandomisedResponse(partition, LIMIT, memo, ledger=ledger), (PERSON,))
+    return LocalDifferentialPrivacy(
+        pipeline, RandomisedResponse(partition, LIMIT, memo, ledger=ledger), frozenset({PERSON})
+    )
 
 
 def _spent(ledger: BudgetLedger) -> dict[str, float]:

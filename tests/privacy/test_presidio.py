@@ -115,7 +115,7 @@ def test_public_names_stay(pipeline: Pipeline) -> None:
 
 def test_unknown_types_are_refused(pipeline: Pipeline) -> None:
     with pytest.raises(SettingError, match="SHOE_SIZE"):
-        TypeMasking(pipeline, ("SHOE_SIZE",), analyser=PersonalDataAnalyser(pipeline)).validate()
+        TypeMasking(pipeline, ("SHOE_SIZE",), analyser=PersonalDataAnalyser(pipeline))
 
 
 def test_no_socket_is_opened(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,7 @@ def device(home: Path, name: str, **own: str | bool) -> Resident:
 
 def exchange(asking: Resident, helping: Resident) -> None:
     """Both devices share their memories, and the asking one takes in the other's."""
-    shared = [tell(one, "query.share", ShareRequest("memories", 0), Delta) for one in (asking, helping)]
+    shared = [tell(one, "query.share", ShareRequest(0), Delta) for one in (asking, helping)]
     tell(asking, "query.import", shared[1], ImportReport)
 
 

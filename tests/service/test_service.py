@@ -164,7 +164,7 @@ def _lasting(reply: object) -> object:
 
 
 def test_a_message_that_cannot_be_handled_comes_back_as_a_failure(service: ServiceProcess) -> None:
-    spoilt = exchange(service, "query.answer", ShareRequest("memories", 0), wire.Failure)
+    spoilt = exchange(service, "query.answer", ShareRequest(0), wire.Failure)
     assert (spoilt.device, spoilt.error) == (NAME, "WireError")
 
 
@@ -189,7 +189,7 @@ def test_the_device_s_own_settings_are_not_the_caller_s_to_choose(service: Servi
         [{**service.node, "export": "none", "share-documents": True, "service": str(service.socket)}],
         {**RUN_CONFIG, "privacy.export": "none", "privacy.share-documents": True, "home": str(tmp_path)},
     )
-    request = grid.create_message(wire.encode(ShareRequest("memories", 0), run=RUN), "query.share", 100, RUN)
+    request = grid.create_message(wire.encode(ShareRequest(0), run=RUN), "query.share", 100, RUN)
     grid.send_and_receive([request])
     assert b"metres" in grid.sent[-1]  # how long the bridge is
     assert CANARY.encode() not in grid.sent[-1]

@@ -18,7 +18,7 @@ QUESTION = GoldQuestion("q", "Who designed Tarn Bridge?", "Odile Varro")
 def match(answer: str, origin: str) -> Match:
     vector = np.eye(1, 4, dtype=np.float32)[0]
     item = MemoryItem("m", QUESTION.text, answer, "single", "PERSON", ("e",), (), vector, origin)
-    return Match(item, 1.0, 1.0, 1.0)
+    return Match(item, 1.0, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_a_lost_page_leaves_what_was_and_the_next_run_goes_on(phase: str, files:
     now = held(files)
     if phase == "query.share":
         with files.device("rivers") as device:
-            own = {item.question for item in device.giving.memories(ShareRequest("memories", 0)).items}
+            own = {item.question for item in device.giving.memories(ShareRequest(0)).items}
         assert own
         assert not own & {question for _, question, _ in now["all"]}
     else:

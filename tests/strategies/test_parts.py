@@ -13,7 +13,7 @@ from fedrag_flwr import wire
 from fedrag_flwr.records import Answer, Evidence, EvidenceUnit, FinishRequest, Question
 from strategies import MemoryFusion, ServerTools, make_strategy
 from strategies.base import _AT_ONCE, _OF_ONE_HOME, in_parts
-from strategies.help import fitting
+from strategies.transport import Transport, fitting
 from tests.strategies.federation import FirstRun
 
 RUN = "1"
@@ -65,9 +65,19 @@ def test_a_lost_part_costs_the_others_nothing(first: FirstRun, tmp_path: Path, m
 def test_more_evidence_than_a_message_has_places_for_stays_out(first: FirstRun) -> None:
     settings = first.files.settings
     given_by = [Evidence(f"q{number}", (EvidenceUnit("u", "text", "rivers", 0.5),)) for number in range(10_001)]
-    fitting = MemoryFusion(settings, [], ServerTools(settings))._fitting(given_by)
+    strategy = MemoryFusion(settings, [], ServerTools(settings))
+    strategy._transport = Transport(first.files.grid(), RUN, 1.0)
+    fitting = strategy._fitting(given_by)
     assert len(fitting) > 9_000
     wire.encode(FinishRequest((), fitting), run=RUN)
+
+
+def test_evidence_without_units_that_stays_out_names_nobody(first: FirstRun) -> None:
+    settings = first.files.settings
+    strategy = MemoryFusion(settings, [], ServerTools(settings))
+    strategy._transport = Transport(first.files.grid(), RUN, 1.0)
+    fitting = strategy._fitting([Evidence(f"q{number}", ()) for number in range(10_001)])
+    assert 9_000 < len(fitting) < 10_001
 
 
 def test_an_answer_that_stands_is_not_asked_again(first: FirstRun) -> None:

@@ -126,7 +126,7 @@ def test_vectors_stay_at_home_and_keys_travel_once(files: Federation) -> None:
     _, sent = run(encrypted, *asked)
     with encrypted.device(asked[0].home) as home:
         vector = home.models.encoder.encode([asked[0].text])[0]
-        public, secret = home.sealed.routing._cipher.public, Path(home.sealed.routing._cipher._secret).read_bytes()
+        public, secret = home.sealed.routing.cipher.public, Path(home.sealed.routing.cipher._secret).read_bytes()
     halves = vector.astype("float16").tobytes()
     assert not any(halves in data or vector.tobytes() in data for data in sent)
     assert not any(public[100:200] in data or secret[100:200] in data for data in sent)

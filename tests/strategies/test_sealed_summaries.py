@@ -268,4 +268,4 @@ def test_what_was_sealed_before_is_named(files: Federation) -> None:
 def test_who_seals_in_another_s_name_is_not_heard(files: Federation) -> None:
     lie = tampering(SealedSummaries, partial(replace, device="bridges"), "rivers")
     strategy, _ = run(files.with_changes(**SEALED), FOREIGN, tamper=lie)
-    assert strategy.outcome().traffic.missing == {"rivers": "it sealed summaries in another device's name"}
+    assert strategy.outcome().traffic.missing == {"rivers": "query.seal_summaries: it replied in another device's name"}

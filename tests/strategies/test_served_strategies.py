@@ -200,8 +200,8 @@ def test_many_questions_are_confided_in_parts_that_fit(files: Federation, monkey
 def test_an_enclave_that_died_is_not_replaced_in_silence(files: Federation) -> None:
     enclave = EnclaveProcess(files.settings, "1")
     try:
-        os.kill(enclave.pid, signal.SIGKILL)
-        while enclave.alive:
+        os.kill(enclave._child.pid, signal.SIGKILL)
+        while enclave._child.alive:
             time.sleep(0.01)
         with pytest.raises(CipherError, match="another key"):
             enclave.answer(SealedMessages("server", ()))

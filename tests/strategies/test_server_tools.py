@@ -36,9 +36,9 @@ def test_closing_leaves_no_file_open_and_no_worker(tmp_path_factory: pytest.Temp
     scorer.hold(np.eye(3, DIMENSION, dtype=np.float32))
     assert scorer.score("bridges", device.encrypt(np.eye(1, DIMENSION, dtype=np.float32)))
     assert tools.quota.take(("bridges",), 0, 3) == 3
-    assert scorer.worker.pid
+    assert scorer._sandbox.worker.pid
     tools.close()
-    assert (scorer.worker.pid, open_files(tmp_path)) == (0, set())
+    assert (scorer._sandbox.worker.pid, open_files(tmp_path)) == (0, set())
     assert tools.scorer.known("bridges") == device.fingerprint
     assert tools.quota.take(("bridges",), 0, 2**20) == tools.settings.routing.quota - 3
     tools.close()

@@ -138,7 +138,7 @@ def test_who_speaks_for_another_is_not_heard(built: Federation, tmp_path: Path) 
     files = mistrusting(built.copy_to(tmp_path))
     lie = tampering(SummaryBatch, partial(replace, device="bridges"), "rivers")
     strategy, _ = run(files, FOREIGN, tamper=lie)
-    assert "summaries in another device's name" in strategy.outcome().traffic.missing["rivers"]
+    assert "query.summaries: it replied in another device's name" in strategy.outcome().traffic.missing["rivers"]
     assert strategy.answers["f7"].path in ("remote", "cognizer", "abstained")
 
 

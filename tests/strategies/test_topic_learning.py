@@ -14,13 +14,14 @@ from fedrag_flwr.exchange.sums import tagged_term
 from fedrag_flwr.local_grid import LocalGrid, Plain
 from fedrag_flwr.overlay.device_sketches import document_vectors
 from fedrag_flwr.overlay.sketches import counts_of
-from fedrag_flwr.overlay.topic_sums import Floats, first_centroids, moved, topic_counts, topic_sums
+from fedrag_flwr.overlay.topic_sums import Floats, moved, topic_sums
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.sums import COLLUSION, GroupCipher
 from fedrag_flwr.privacy.seals import SealingKey, tag
 from fedrag_flwr.records import DeviceCard, Question, SealedMessages, SumTerm, TopicRequest, TopicUpdate, TopicWeight
 from strategies import ServerTools, make_strategy, private_sums, topic_learning
 from strategies.overlay_walk import OverlayWalk
+from tests.overlay.test_learning import topic_counts
 from tests.strategies.federation import Federation, Tamper, server_tools, small_models, tampering
 
 # Nothing here exists; all names are this project's own.
@@ -117,7 +118,8 @@ def reference(files: Federation, steps: Mapping[int, Sequence[str]] | None = Non
             documents[name] = document_vectors(device.store, headings.shape[1])
             held[name] = counts_of(device.walks.learner.sketches.own())
     here = steps or {}
-    centroids = first_centroids(headings, np.sum([held[name] for name in here.get(0, DEVICES)], axis=0), TOPICS)
+    total = np.sum([held[name] for name in here.get(0, DEVICES)], axis=0)
+    centroids: Floats = headings[np.argsort(-total, kind="stable")[:TOPICS]]
     for number in range(1, 2 * ROUNDS + 1, 2):
         counts = np.sum([topic_counts(documents[name], centroids) for name in here.get(number, DEVICES)], axis=0)
         if summed := here.get(number + 1, DEVICES):

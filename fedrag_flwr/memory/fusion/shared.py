@@ -137,7 +137,7 @@ class SharedMemory:
         """What is here of a device: ask it with this for the rest, or for all where there is room again."""
         generation, since = self._taken(device)
         since = 0 if self._received.wants_all(device) else since
-        return ShareRequest("memories", since, generation, self._received.pending(device))
+        return ShareRequest(since, generation, self._received.pending(device))
 
     def take(self, delta: Delta) -> ImportReport:
         """Take a device's delta, or a page of it, which speaks for that device alone; the last page makes it count.

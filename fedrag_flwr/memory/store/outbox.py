@@ -63,7 +63,7 @@ class Outbox:
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
         self._folder = folder
         self._clock = clock
-        self._file = DurableFile(folder / WAITING, "outbox", _WAITING, 1)
+        self._file = DurableFile(folder / WAITING, "outbox", _WAITING)
 
     def close(self) -> None:
         """Close the file."""
@@ -180,7 +180,7 @@ class DeliveredAnswers:
     """Answers by question in a file that outlives the store; beyond `MOST_DELIVERED` the oldest go."""
 
     def __init__(self, folder: Path) -> None:
-        self._file = DurableFile(folder / DELIVERED, "list of delivered answers", _DELIVERED, 1)
+        self._file = DurableFile(folder / DELIVERED, "list of delivered answers", _DELIVERED)
 
     def close(self) -> None:
         """Close the file."""

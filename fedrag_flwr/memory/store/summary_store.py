@@ -24,7 +24,7 @@ class SummaryStore:
 
     def __init__(self, root: Path, dimension: int) -> None:
         self._dimension = dimension
-        self._file = DurableFile(root / _FILE, "list of summaries", _SUMMARIES, 1)
+        self._file = DurableFile(root / _FILE, "list of summaries", _SUMMARIES)
         with self._file.writing() as connection:
             connection.execute(_DEVICES)
 

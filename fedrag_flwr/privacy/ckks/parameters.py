@@ -33,12 +33,8 @@ _EXPECTED = (0xA15E, 16, 4, 3, 2, 0)  # SEAL 4.3, zstandard
 
 
 def check_bytes(data: bytes, most: int) -> bytes:
-    """Refuse bytes that cannot be a SEAL object of this version and of at most so many bytes.
-
-    Raises
-    ------
-    CipherError
-        They cannot.
+    """Refuse bytes that cannot be a SEAL object of this version and of at most so many bytes; raises CipherError where
+    they cannot.
     """
     if not _HEADER.size < len(data) <= most:
         raise CipherError(f"{len(data)} bytes, where at most {most} are allowed", where="ciphertext")
@@ -53,13 +49,7 @@ def check_bytes(data: bytes, most: int) -> bytes:
 
 
 def padded(dimension: int) -> int:
-    """The power of two to which vectors are padded.
-
-    Raises
-    ------
-    CipherError
-        They do not fit into one ciphertext.
-    """
+    """The power of two to which vectors are padded; raises CipherError where they do not fit into one ciphertext."""
     width = 1 << max(1, (dimension - 1).bit_length())
     if dimension < 1 or width > SLOTS:
         raise CipherError(f"vectors of {dimension} values do not fit into one ciphertext", where="dimension")
@@ -85,7 +75,7 @@ def galois_element(rotation: int) -> int:
 
 
 def chunks(rows: int) -> int:
-    """Ciphertexts that the scores of so many rows take."""
+    """Ciphertexts that so many numbers take, such as the scores of so many rows."""
     return -(-rows // SLOTS)
 
 

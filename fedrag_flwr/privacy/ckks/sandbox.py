@@ -30,12 +30,8 @@ class Sandbox:
         self.worker = Child(_WORKER, [str(memory)], timeout, _MOST_REPLY)
 
     def call(self, operation: str, blobs: Sequence[bytes] = (), **told: str) -> list[bytes]:
-        """Let the worker do one of its operations.
-
-        Raises
-        ------
-        CipherError
-            The worker refused what it was given, or died of it.
+        """Let the worker do one of its operations; raises CipherError where the worker refused what it was given, or
+        died of it.
         """
         header = json.dumps({"operation": operation, **told}).encode()
         try:

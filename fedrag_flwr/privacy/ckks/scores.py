@@ -7,6 +7,7 @@ import io
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +21,6 @@ from fedrag_flwr.files import making_in, replace_file
 from fedrag_flwr.privacy.ckks.parameters import MOST_CIPHERTEXT, MOST_KEYS, MOST_ROWS, SLOTS, check_bytes, chunks
 from fedrag_flwr.privacy.ckks.sandbox import MEMORY, Sandbox
 from fedrag_flwr.privacy.ledger import DurableFile
-from fedrag_flwr.processes import Child
 
 Floats = NDArray[np.float32]
 T = TypeVar("T")
@@ -29,32 +29,22 @@ _SECRET, _PUBLIC = "ckks-secret.key", "ckks-rotations-{}.key"
 _PER_CHUNK, _BASE = 40 * 2**20, 700 * 2**20  # of the worker's memory: the diagonals of one chunk, and all else
 
 
+@dataclass(frozen=True)
 class QuestionCipher:
-    """A device's keys and what it does with them; what was decrypted never leaves this class but as a choice of rows.
+    """A device's keys and what it does with them; what was decrypted leaves this class as a choice of rows alone."""
 
-    Parameters
-    ----------
-    folder
-        Where the keys are kept, readable by their owner only; made when they are first needed.
-    dimension
-        Of question vectors.
-    sandbox
-        Where SEAL runs.
-    """
-
-    def __init__(self, folder: Path, dimension: int, sandbox: Sandbox) -> None:
-        self._folder = folder
-        self._dimension = dimension
-        self._sandbox = sandbox
+    folder: Path  # where the keys are kept, readable by their owner only; made when they are first needed
+    dimension: int  # of question vectors
+    sandbox: Sandbox  # where SEAL runs
 
     @cached_property
     def public(self) -> bytes:
         """The rotation keys, which whoever scores needs."""
-        path = self._folder / _PUBLIC.format(self._dimension)
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with making_in(self._folder):  # of two processes each would write one half of a pair
+        path = self.folder / _PUBLIC.format(self.dimension)
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with making_in(self.folder):  # of two processes each would write one half of a pair
             if not self._usable(path):
-                [made] = self._sandbox.call("make_keys", secret=str(self._secret), dimension=str(self._dimension))
+                [made] = self.sandbox.call("make_keys", secret=str(self._secret), dimension=str(self.dimension))
                 replace_file(path, made)
             return path.read_bytes()
 
@@ -62,9 +52,9 @@ class QuestionCipher:
         """Whether both keys are there, load and belong together: a power cut or a kill may have left them otherwise."""
         if not (path.is_file() and self._secret.is_file()):
             return False
-        told = {"secret": str(self._secret), "dimension": str(self._dimension)}
+        told = {"secret": str(self._secret), "dimension": str(self.dimension)}
         try:
-            self._sandbox.call("check_pair", [path.read_bytes()], **told)
+            self.sandbox.call("check_pair", [path.read_bytes()], **told)
         except CipherError:
             return False
         return True
@@ -76,40 +66,28 @@ class QuestionCipher:
 
     @property
     def _secret(self) -> Path:
-        return self._folder / f"{self._dimension}-{_SECRET}"
+        return self.folder / f"{self.dimension}-{_SECRET}"
 
     def encrypt(self, vectors: Iterable[Floats]) -> list[bytes]:
         """Encrypt question vectors, each of shape (dimension,) and unit norm; one ciphertext each."""
         _ = self.public  # the keys are there from now on
         rows = [np.ascontiguousarray(row, dtype=np.float32).tobytes() for row in vectors]
-        return self._sandbox.call("encrypt_questions", rows, secret=str(self._secret))
+        return self.sandbox.call("encrypt_questions", rows, secret=str(self._secret))
 
     def choose(self, scores: Sequence[bytes], rows: int, choice: Callable[[NDArray[np.float64]], T]) -> T:
-        """Decrypt the scores of one question, round them, and give what is chosen by them.
+        """Decrypt the scores of one question, round them, and give what is chosen by them; raises CipherError where
+        these are no scores of this device's question.
 
         Exact decrypted values would tell the secret key to whoever has the ciphertexts. So they are rounded at once, to
-        many units of the scheme's own, which leaves noisy equations for the key, and only the choice goes on.
-
-        Parameters
-        ----------
-        scores
-            The chunks, as they came.
-        rows
-            How many rows were scored.
-        choice
-            Made by the rounded scores, shape (rows,).
-
-        Raises
-        ------
-        CipherError
-            These are no scores of this device's question.
+        many units of the scheme's own, which leaves noisy equations for the key, and only the choice goes on. `choice`
+        is made by the rounded scores, shape (rows,).
         """
         return choice(np.rint(self._decrypt(scores, rows) * _GRID) / _GRID)
 
     def _decrypt(self, scores: Sequence[bytes], rows: int) -> NDArray[np.float64]:
         if rows < 1 or len(scores) != chunks(rows):
             raise CipherError("there is another number of ciphertexts than the rows take", where="scores")
-        [found] = self._sandbox.call("decrypt_scores", scores, secret=str(self._secret))
+        [found] = self.sandbox.call("decrypt_scores", scores, secret=str(self._secret))
         values = np.frombuffer(found, dtype=np.float64)
         if len(values) != len(scores) * SLOTS:
             raise CipherError("the worker gave another number of scores", where="scores")
@@ -119,10 +97,7 @@ class QuestionCipher:
 class SummaryScorer:
     """The side that has the rows, and sees neither questions nor scores.
 
-    Parameters
-    ----------
-    folder
-        Where devices' public keys and the rows are kept for the worker.
+    Its folder keeps devices' public keys and the rows for the worker.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -132,23 +107,14 @@ class SummaryScorer:
         self._held = ExitStack()  # keeps the matrix locked, by which other runs see that it is needed
         self.shape = (0, 0)
 
-    @property
-    def worker(self) -> Child:
-        """The process that scores."""
-        return self._sandbox.worker
-
     def close(self) -> None:
         """End the worker, and let go of the rows."""
         self._sandbox.close()
         self._held.close()
 
     def learn(self, device: str, public: bytes, dimension: int) -> str:
-        """Keep a device's public keys in place of older ones, once they load; give their fingerprint.
-
-        Raises
-        ------
-        CipherError
-            They are no rotation keys for vectors of this dimension.
+        """Keep a device's public keys in place of older ones, once they load; give their fingerprint; raises
+        CipherError where they are no rotation keys for vectors of this dimension.
         """
         check_bytes(public, MOST_KEYS)
         self._sandbox.call("check_keys", [public], dimension=str(dimension))
@@ -167,12 +133,8 @@ class SummaryScorer:
         return next((path.stem.rpartition("~")[2] for path in self._kept(device)), "")
 
     def hold(self, rows: Floats) -> None:
-        """Score from now on against these rows, shape (n, dimension), unit rows.
-
-        Raises
-        ------
-        CipherError
-            There are none, or too many.
+        """Score from now on against these rows, shape (n, dimension), unit rows; raises CipherError where there are
+        none, or too many.
         """
         if not 0 < len(rows) <= MOST_ROWS:
             raise CipherError(f"{len(rows)} rows, where 1 to {MOST_ROWS} can be scored", where="rows")
@@ -198,12 +160,8 @@ class SummaryScorer:
                 path.unlink()
 
     def score(self, device: str, questions: Sequence[bytes]) -> list[list[bytes]]:
-        """Score a device's encrypted questions: for each the ciphertexts of all rows' scores.
-
-        Raises
-        ------
-        CipherError
-            The device's keys are not known, or a question is no ciphertext.
+        """Score a device's encrypted questions: for each the ciphertexts of all rows' scores; raises CipherError where
+        the device's keys are not known, or a question is no ciphertext.
         """
         if not (path := next(iter(self._kept(device)), None)):
             raise CipherError("this device's keys are not known", where=device)
@@ -228,18 +186,11 @@ _SCHEMA = (
 class QuestionQuota:
     """Counts each device's questions in an epoch, in a file that outlives the run.
 
-    Enough answers about a hidden row tell the row.
-
-    Parameters
-    ----------
-    path
-        The file.
-    most
-        Questions of one device in one epoch.
+    Enough answers about a hidden row tell the row. `most` are the questions of one device in one epoch.
     """
 
     def __init__(self, path: Path | None, most: int) -> None:
-        self._file = DurableFile(path, "question quota", _SCHEMA, 1)
+        self._file = DurableFile(path, "question quota", _SCHEMA)
         self._most = most
 
     def take(self, known_as: Collection[str], epoch: int, wanted: int) -> int:

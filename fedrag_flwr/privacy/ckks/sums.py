@@ -6,6 +6,7 @@ Safe only while no device colludes with the server: each holds the key under whi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import CipherError
 from fedrag_flwr.files import write_private
-from fedrag_flwr.privacy.ckks.parameters import MOST_CIPHERTEXT, SLOTS, check_bytes
+from fedrag_flwr.privacy.ckks.parameters import MOST_CIPHERTEXT, check_bytes, chunks
 from fedrag_flwr.privacy.ckks.sandbox import Sandbox
 
 COLLUSION = (
@@ -26,45 +27,34 @@ MOST = 2.0**24  # of one value of a sum; the modulus leaves room for 2^32
 Values = NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True)
 class GroupCipher:
-    """A device's part in encrypted sums under the key of its group.
+    """A device's part in encrypted sums under the key of its group."""
 
-    Parameters
-    ----------
-    secret
-        The file of the key.
-    sandbox
-        Where SEAL runs.
-    """
-
-    def __init__(self, secret: Path, sandbox: Sandbox) -> None:
-        self._secret = secret
-        self._sandbox = sandbox
+    secret: Path  # the file of the key
+    sandbox: Sandbox  # where SEAL runs
 
     def make(self) -> None:
         """Make the group's key; one device does, and seals it to the others."""
-        self._secret.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._sandbox.call("make_keys", secret=str(self._secret), dimension="0")
+        self.secret.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.sandbox.call("make_keys", secret=str(self.secret), dimension="0")
 
     def take(self, key: bytes) -> None:
-        """Keep the group's key, which another device made, once it loads; where it does not there is none.
-
-        Raises
-        ------
-        CipherError
-            It is no secret key.
+        """Keep the group's key, which another device made, once it loads; where it does not there is none; raises
+        CipherError where it is no secret key.
         """
         check_bytes(key, _MOST_KEY)
-        self._secret.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_private(self._secret, key)
+        self.secret.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_private(self.secret, key)
         try:
-            self._sandbox.call("check_secret", secret=str(self._secret))
+            self.sandbox.call("check_secret", secret=str(self.secret))
         except CipherError:
-            self._secret.unlink()
+            self.secret.unlink()
             raise
 
     def encrypt(self, values: Values, noise: float, rng: np.random.Generator) -> list[bytes]:
-        """Encrypt own numbers, shape (n,), rounded to multiples of `STEP`; so the noise is discrete, too.
+        """Encrypt own numbers, shape (n,), rounded to multiples of `STEP`; so the noise is discrete, too; raises
+        CipherError where a number is too large, or not finite.
 
         Parameters
         ----------
@@ -74,31 +64,22 @@ class GroupCipher:
             Standard deviation of the normal noise that is added to each; 0 for none.
         rng
             Draws it.
-
-        Raises
-        ------
-        CipherError
-            A number is too large, or not finite.
         """
         noised = values + rng.normal(0.0, noise, values.shape) if noise else values
         if not np.isfinite(noised).all() or np.abs(noised).max(initial=0.0) > MOST:
             raise CipherError(f"a number that is not finite, or larger than {MOST:g}", where="sum")
         body = _rounded(noised).tobytes()
-        return self._sandbox.call("encrypt_values", [body], secret=str(self._secret))
+        return self.sandbox.call("encrypt_values", [body], secret=str(self.secret))
 
     def total(self, ciphertexts: Sequence[bytes], count: int) -> Values:
-        """Decrypt a sum of so many numbers, rounded to multiples of `STEP`, which hides what could tell the key.
+        """Decrypt a sum of so many numbers, rounded to multiples of `STEP`, which hides what could tell the key; raises
+        CipherError where it is no sum under this key.
 
         All devices read the same to the last bit, as honest terms add up to such multiples but for the scheme's errors.
-
-        Raises
-        ------
-        CipherError
-            It is no sum under this key.
         """
-        if len(ciphertexts) != ciphertexts_of(count):
+        if len(ciphertexts) != chunks(count):
             raise CipherError("there is another number of ciphertexts than the sum takes", where="sum")
-        [found] = self._sandbox.call("decrypt_values", ciphertexts, secret=str(self._secret), most=str(MOST))
+        [found] = self.sandbox.call("decrypt_values", ciphertexts, secret=str(self.secret), most=str(MOST))
         values = np.frombuffer(found, dtype=np.float64)
         if len(values) < count:
             raise CipherError("the worker gave another number of values", where="sum")
@@ -109,18 +90,9 @@ def _rounded(values: Values) -> Values:
     return np.ascontiguousarray(np.rint(values / STEP) * STEP, dtype=np.float64)
 
 
-def ciphertexts_of(count: int) -> int:
-    """How many ciphertexts so many numbers take."""
-    return -(-count // SLOTS)
-
-
 def add_ciphertexts(parties: Sequence[Sequence[bytes]], sandbox: Sandbox) -> list[bytes]:
-    """Add up what parties encrypted under one key; no key is needed for it.
-
-    Raises
-    ------
-    CipherError
-        The parties sent different numbers of ciphertexts, or something that is none.
+    """Add up what parties encrypted under one key; no key is needed for it; raises CipherError where the parties sent
+    different numbers of ciphertexts, or something that is none.
     """
     parts = len(parties[0]) if parties else 0
     if not parts or any(len(party) != parts for party in parties):

@@ -51,12 +51,8 @@ _GARBAGE = "what was decrypted is no score: it was made with another key, or was
 
 
 class Scheme:
-    """The context, and SEAL's objects to bytes and back.
-
-    Raises
-    ------
-    CipherError
-        This build of SEAL makes other parameters.
+    """The context, and SEAL's objects to bytes and back; raises CipherError where this build of SEAL makes other
+    parameters.
     """
 
     def __init__(self) -> None:
@@ -88,7 +84,7 @@ class Scheme:
         return np.array(self.encoder.decode_double(plain), dtype=np.float64)
 
     def ciphertext(self, data: bytes, *, scale: float, fresh: bool) -> seal.Ciphertext:
-        """Load a foreign ciphertext of one expected form.
+        """Load a foreign ciphertext of one expected form; raises CipherError where it is anything else.
 
         Parameters
         ----------
@@ -98,11 +94,6 @@ class Scheme:
             That it must have.
         fresh
             Whether it must be as encryption leaves it, or one level below, as a score is.
-
-        Raises
-        ------
-        CipherError
-            It is anything else.
         """
         found = seal.Ciphertext()
         self._load(found, check_bytes(data, MOST_CIPHERTEXT))
@@ -113,12 +104,8 @@ class Scheme:
         return found
 
     def galois_keys(self, data: bytes, rotations: Sequence[int]) -> seal.GaloisKeys:
-        """Load foreign rotation keys: these rotations', no more and no fewer.
-
-        Raises
-        ------
-        CipherError
-            They are anything else.
+        """Load foreign rotation keys: these rotations', no more and no fewer; raises CipherError where they are
+        anything else.
         """
         found = seal.GaloisKeys()
         self._load(found, check_bytes(data, MOST_KEYS))

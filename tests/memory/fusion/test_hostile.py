@@ -117,7 +117,7 @@ def test_a_device_counts_once_whatever_it_calls_its_hyperedges(shared: SharedMem
         ("Ada", frozenset("xyz")),
         ("Bob", frozenset(("evil", "mistaken"))),
     }
-    found = Quorum("home").agreed([Match(one, 1.0, 1.0, 1.0) for one in shared.items()])
+    found = Quorum("home").agreed([Match(one, 1.0, 1.0) for one in shared.items()])
     assert found is not None
     assert found.item.answer == "Ada"
 
