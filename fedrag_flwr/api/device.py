@@ -155,8 +155,8 @@ class Device:
         Raises
         ------
         SourceError
-            A file is missing or of a kind that is not read, the device has no folder, or a file of that name is there
-            and `replace` is false. Nothing is copied then.
+            A file is missing or of a kind that is not read, two have one name, the device has no folder, or a file of
+            that name is there and `replace` is false. Nothing is copied then.
         """
         folder = self._writable()
         paths = [Path(one).expanduser() for one in files]
@@ -165,6 +165,8 @@ class Device:
                 raise SourceError("there is no such file", where=str(path), fix="name a file")
             if path.suffix.lower() not in ENDINGS:
                 raise SourceError("is of a kind that is not read", where=path.name, fix=f"known: {', '.join(ENDINGS)}")
+            if sum(other.name == path.name for other in paths) > 1:
+                raise SourceError("two files have this name", where=path.name, fix="rename one, or add them in turn")
             if (folder / path.name).exists() and not replace:
                 raise SourceError("is there already", where=path.name, fix="add it with replace=True")
         for path in paths:

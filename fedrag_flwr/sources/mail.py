@@ -74,5 +74,9 @@ def _told(message: EmailMessage, attached: Attached, depth: int = 0) -> Iterator
 
 
 def _text(body: MIMEPart) -> str:
-    text = str(body.get_content()).strip()
+    try:
+        text = str(body.get_content()).strip()
+    except LookupError:  # a charset that nobody knows
+        raw = body.get_payload(decode=True)
+        text = raw.decode("utf-8", "replace").strip() if isinstance(raw, bytes) else ""
     return html_text(text)[1] if body.get_content_subtype() == "html" else text
