@@ -63,12 +63,8 @@ class DeviceFiles:
         return self.root / "next.key"
 
     def create(self, config: Mapping[str, Plain], link: Link) -> None:
-        """Write a new device's settings, keys and link, for this user alone.
-
-        Raises
-        ------
-        SettingError
-            A setting is unknown or out of range, nothing says where the documents lie, or the device is there already.
+        """Write a new device's settings, keys and link, for this user alone; raises SettingError where a setting is
+        unknown or out of range, nothing says where the documents lie, or the device is there already.
         """
         local_settings(Settings(), device_config(config).own)
         if not {"data-path", "sources"} & set(config):
@@ -123,12 +119,8 @@ class DeviceFiles:
 
 
 def new_key(path: Path) -> None:
-    """Make an ECDSA key pair over P-384, in the form that Flower reads; the public half gets the suffix ``.pub``.
-
-    Raises
-    ------
-    FileExistsError
-        There is a key already.
+    """Make an ECDSA key pair over P-384, in the form that Flower reads; the public half gets the suffix ``.pub``;
+    raises FileExistsError where there is a key already.
     """
     key = ec.generate_private_key(ec.SECP384R1())
     private = key.private_bytes(

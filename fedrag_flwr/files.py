@@ -36,12 +36,8 @@ def replace_file(path: Path, body: bytes, mode: int = 0o600) -> None:
 
 
 def read_fitted(path: Path, model: Callable[[Any], _Model]) -> _Model:
-    """Make a fitted model of the JSON in a file.
-
-    Raises
-    ------
-    StoreCorruptError
-        The file is missing or torn, or holds no such model.
+    """Make a fitted model of the JSON in a file; raises StoreCorruptError where the file is missing or torn, or holds
+    no such model.
     """
     try:
         return model(json.loads(path.read_bytes()))
@@ -50,13 +46,7 @@ def read_fitted(path: Path, model: Callable[[Any], _Model]) -> _Model:
 
 
 def write_private(path: Path, body: bytes) -> None:
-    """Write a new file that its owner alone can read.
-
-    Raises
-    ------
-    FileExistsError
-        There is one already.
-    """
+    """Write a new file that its owner alone can read; raises FileExistsError where there is one already."""
     fresh = _fresh(path)
     fresh.unlink(missing_ok=True)
     try:

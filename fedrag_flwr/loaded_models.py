@@ -34,7 +34,8 @@ class Models:
 
 
 def load_models(models: ModelSettings, home: Path, progress: Progress = silent) -> Models:
-    """Give the models that settings name, or that fit the machine; each is loaded when it is first used.
+    """Give the models that settings name, or that fit the machine; each is loaded when it is first used; raises
+    ModelError where the generator's address is not one to which passages may go.
 
     Parameters
     ----------
@@ -44,11 +45,6 @@ def load_models(models: ModelSettings, home: Path, progress: Progress = silent) 
         Where the generation cache lives.
     progress
         Told of downloads.
-
-    Raises
-    ------
-    ModelError
-        The generator's address is not one to which passages may go.
     """
     models = resolved(models, progress)
     if is_endpoint(models.generator):

@@ -306,12 +306,8 @@ class Settings(_Group):
 
     @classmethod
     def from_config(cls, config: Mapping[str, Plain]) -> Self:
-        """Validate flat settings, such as Flower's run config.
-
-        Raises
-        ------
-        SettingError
-            A key is unknown or a value is not allowed; names the key, the value and what is allowed.
+        """Validate flat settings, such as Flower's run config; raises SettingError where a key is unknown or a value is
+        not allowed; names the key, the value and what is allowed.
         """
         nested: dict[str, object] = {}
         for key, value in config.items():

@@ -77,26 +77,16 @@ def settings_from(options: Sequence[str] | None) -> Settings:
 
 
 def question_of(argument: str) -> str:
-    """The question that a command line holds, or names with - as what stands on standard input or is typed there.
+    """The question that a command line holds, or names with - as what stands on standard input or is typed there;
+    raises SettingError where there is none.
 
     Command lines are in the system's log and its list of processes.
-
-    Raises
-    ------
-    SettingError
-        There is none.
     """
     return question_line(typed(argument, "question"))
 
 
 def questions_of(argument: str) -> list[str]:
-    """As `question_of`, where each line of standard input is a question.
-
-    Raises
-    ------
-    SettingError
-        There is none.
-    """
+    """As `question_of`, where each line of standard input is a question; raises SettingError where there is none."""
     lines = [line for line in typed(argument, "question").splitlines() if line.strip()]
     return [question_line(line) for line in lines or [""]]
 

@@ -56,7 +56,7 @@ class Flower:
     def run(
         self, app: Path, config: Mapping[str, Plain], devices: int | None, follow: Callable[[str], None]
     ) -> tuple[str, str]:
-        """Run the app and follow its log.
+        """Run the app and follow its log; raises FederationError where Flower did not start a run.
 
         Parameters
         ----------
@@ -73,11 +73,6 @@ class Flower:
         -------
         tuple of str
             The run's id and its final status, such as ``finished:completed``.
-
-        Raises
-        ------
-        FederationError
-            Flower did not start a run.
         """
         command = [*self._flwr("run", str(app), *self._connection), "--stream"]
         if devices is not None:
@@ -169,12 +164,8 @@ class Flower:
             return True
 
     def register(self, public_key: Path, name: str) -> int:
-        """Let the SuperLink know a device by its public key; gives the node's id.
-
-        Raises
-        ------
-        FederationError
-            The SuperLink refused the key, or cannot be reached.
+        """Let the SuperLink know a device by its public key; gives the node's id; raises FederationError where the
+        SuperLink refused the key, or cannot be reached.
         """
         told = self.call(
             "supernode", "register", str(public_key), *self._connection, "--name", name, "--format", "json"

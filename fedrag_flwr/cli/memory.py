@@ -259,14 +259,8 @@ def device_at(name: str, store: Path | None) -> tuple[str, Path]:
 
     Where a store is named and no device, it is the store's: of that directory, or of the only one in it.
 
-    Raises
-    ------
-    NotFoundError
-        There is no such device, or no store in that directory.
-    StoreError
-        The device has no memory yet.
-    SettingError
-        Several devices have their stores there.
+    Raises NotFoundError where there is no such device, or no store in that directory; StoreError where the device has
+    no memory yet; SettingError where several devices have their stores there.
     """
     if store is None:
         name = name or HERE

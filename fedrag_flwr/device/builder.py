@@ -132,15 +132,11 @@ class _Difference:
 
 
 def difference(reading: Reading, store: MemoryStore, plan: BuildPlan) -> _Difference:
-    """Compare documents with a store by their digests; one that is there, but cannot be read now, is not removed.
+    """Compare documents with a store by their digests; one that is there, but cannot be read now, is not removed;
+    raises SourceError where a document is gone, and what cannot be read now may be it.
 
     All have changed where memories are asked for and the store's were made with other settings; those that cannot be
     read now will have when they can.
-
-    Raises
-    ------
-    SourceError
-        A document is gone, and what cannot be read now may be it.
     """
     known = store.digests()
     anew = plan.memories and store.meta(MADE_WITH) not in (None, plan.made_with)

@@ -98,7 +98,8 @@ def _note(store: MemoryStore, key: str, now: str) -> None:
 
 
 def forget_memory(root: Path, sources: SourceSet, *, empty: bool) -> None:
-    """Delete a device's memory, so that the next build begins anew.
+    """Delete a device's memory, so that the next build begins anew; raises SourceError where the sources cannot be
+    read, or there are none and nobody said that this is meant. Nothing goes then.
 
     Parameters
     ----------
@@ -108,11 +109,6 @@ def forget_memory(root: Path, sources: SourceSet, *, empty: bool) -> None:
         What it will be built from; closed in the end.
     empty
         Whether sources that hold nothing are meant to.
-
-    Raises
-    ------
-    SourceError
-        The sources cannot be read, or there are none and nobody said that this is meant. Nothing goes then.
     """
     try:
         sources.read(may_be_empty=lambda _: empty)

@@ -91,12 +91,8 @@ class DeviceSummaries:
         Where a name that the filter learns on the way may stand in a summary that was made before, all are made anew. A
         record that changes meanwhile does not matter: the next round has another version.
 
-        Raises
-        ------
-        PrivacyError
-            This device lets nobody look its records up: a name in a question finds what is written of it.
-        SourceError
-            A source cannot be asked, or tells of ever more names.
+        Raises PrivacyError where this device lets nobody look its records up: a name in a question finds what is
+        written of it. SourceError where a source cannot be asked, or tells of ever more names.
         """
         if not self._releases.settings.privacy.lookup:
             raise PrivacyError(

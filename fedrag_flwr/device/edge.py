@@ -71,7 +71,8 @@ CACHES = "caches"
 
 
 class EdgeDevice:
-    """One device: builds its memory, answers, shares through its export filter, and helps others.
+    """One device: builds its memory, answers, shares through its export filter, and helps others; raises StoreError
+    where the store cannot be opened, or was written with other models.
 
     Its parts are made when they are first needed.
 
@@ -89,11 +90,6 @@ class EdgeDevice:
         The models.
     sources
         Further sources: folders, databases, graphs and mapping files, as `open_source` knows them.
-
-    Raises
-    ------
-    StoreError
-        The store cannot be opened, or was written with other models.
     """
 
     def __init__(
@@ -155,7 +151,9 @@ class EdgeDevice:
     def build(
         self, *, memories: bool = True, graph: bool = False, empty: bool = False, progress: Progress = silent
     ) -> BuildReport:
-        """Bring the memory up to date with the documents; unchanged ones cost nothing.
+        """Bring the memory up to date with the documents; unchanged ones cost nothing; raises SourceError where the
+        documents cannot be read, or there are none and nobody said that this is meant, and StoreError where the store
+        cannot be written.
 
         While another process builds, this waits. What people's questions left in a store before a rebuild comes back.
 
@@ -170,13 +168,6 @@ class EdgeDevice:
             in them again, later builds need not be told.
         progress
             Told how far the build is.
-
-        Raises
-        ------
-        SourceError
-            The documents cannot be read, or there are none and nobody said that this is meant.
-        StoreError
-            The store cannot be written.
         """
         from fedrag_flwr.device.builds import build_device
 
@@ -255,12 +246,8 @@ class EdgeDevice:
         return self.releases.batch(answers, (), "memory", closed)
 
     def keep(self, batch: AnswerBatch) -> ImportReport:
-        """Keep answers that the server made for this device.
-
-        Raises
-        ------
-        WireError
-            The answers are another device's.
+        """Keep answers that the server made for this device; raises WireError where the answers are another
+        device's.
         """
         if batch.device != self.name:
             raise WireError("the answers are another device's", where="AnswerBatch")

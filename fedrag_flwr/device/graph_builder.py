@@ -96,12 +96,8 @@ class GraphBuilder:
         return self._extractor.cost + self._summarizer.cost
 
     def refresh(self, progress: Progress) -> GraphReport:
-        """Extract, resolve, encode, cut and sum up what is new since the last time; each step is kept as it is done.
-
-        Raises
-        ------
-        StoreError
-            The store cannot be written.
+        """Extract, resolve, encode, cut and sum up what is new since the last time; each step is kept as it is done;
+        raises StoreError where the store cannot be written.
         """
         start = time.perf_counter()
         read = self._extract(progress)
@@ -131,12 +127,8 @@ class GraphBuilder:
         )
 
     def graph(self) -> KnowledgeGraph:
-        """The graph over the statements that are kept.
-
-        Raises
-        ------
-        NotFoundError
-            The documents keep changing while they are read.
+        """The graph over the statements that are kept; raises NotFoundError where the documents keep changing while
+        they are read.
         """
         return once_more(self._graph)
 

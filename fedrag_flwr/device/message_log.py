@@ -39,7 +39,9 @@ class MessageLog:
         self._mending = threading.Lock()
 
     def once(self, run: str, step: int, act: Callable[[], bytes]) -> bytes:
-        """Handle a request, or give the reply that it got before.
+        """Handle a request, or give the reply that it got before; raises StaleMessageError where a later request of the
+        run was handled before and StoreError where the file cannot be read or written. A torn one is made anew: it
+        spares what can be done again.
 
         A device that is killed between the act and this note acts anew: acts are such that this changes nothing, but
         for lessons of walks, which count twice then, sealed summaries, which are not newer then and are refused until
@@ -51,13 +53,6 @@ class MessageLog:
             Which request it is; those without a place (0) are handled each time.
         act
             Handles it and gives the reply. What it raises is not remembered, so it may be tried again.
-
-        Raises
-        ------
-        StaleMessageError
-            A later request of the run was handled before.
-        StoreError
-            The file cannot be read or written. A torn one is made anew: it spares what can be done again.
         """
         if not step:
             return act()

@@ -146,12 +146,9 @@ class DeviceGiving:
         return Sharing(keeper.device, keeper.store, keeper.export, keeper.hide, size).page(request, keeper.generation())
 
     def summaries(self, request: SummaryRequest) -> SummaryBatch:
-        """What the knowledge graph is about that the asking side does not know yet, through the export filter.
-
-        Raises
-        ------
-        PrivacyError
-            This device's summaries leave in sealed messages alone, or under a stricter exchange than the run's.
+        """What the knowledge graph is about that the asking side does not know yet, through the export filter; raises
+        PrivacyError where this device's summaries leave in sealed messages alone, or under a stricter exchange than the
+        run's.
         """
         self._refuse_laxer(request.exchange)
         if self.releases.settings.graph.share == "sealed":
@@ -163,14 +160,10 @@ class DeviceGiving:
         return self._released_summaries(request)
 
     def overview(self) -> SummaryOverview:
-        """The vectors of all own summaries as they leave, kept beside the store: unchanged ones pass the filter once.
+        """The vectors of all own summaries as they leave, kept beside the store: unchanged ones pass the filter once;
+        raises PrivacyError where members may not see them.
 
         What is kept there is made anew where it is torn.
-
-        Raises
-        ------
-        PrivacyError
-            Members may not see them.
         """
         self._refuse_laxer("download")  # members read what is sealed for them
         folder = self.releases.store.database.directory / RELEASED
@@ -230,28 +223,18 @@ class DeviceGiving:
         return CentroidBatch(self.releases.device, told)
 
     def documents(self) -> DocumentBatch:
-        """Whole documents, for the centralised reference; the export filter refuses unless this device allows it.
-
-        Raises
-        ------
-        PrivacyError
-            It does not.
-        SourceError
-            The documents cannot be read.
+        """Whole documents, for the centralised reference; the export filter refuses unless this device allows it;
+        raises PrivacyError where it does not and SourceError where the documents cannot be read.
         """
         emptied = emptied_sources(self.releases.store)
         documents = self.sources.read(may_be_empty=emptied.__contains__).documents
         return DocumentBatch(self.releases.device, self.releases.export.release_documents(documents))
 
     def evidence(self, requests: Sequence[EvidenceRequest], by: RetrieveBy = "hyperedges") -> EvidenceBatch:
-        """Evidence for others' questions, through the export filter and within this device's own limit.
+        """Evidence for others' questions, through the export filter and within this device's own limit; raises
+        FedragError where none of them can be met; one that cannot be beside others is left out.
 
         Where the filter rewrites, what is given is chosen by what leaves, from a few times as many near sentences.
-
-        Raises
-        ------
-        FedragError
-            None of them can be met; one that cannot be beside others is left out.
         """
         if by == "graph":
             self.graph.retriever()  # made before the clock runs, as for every other request of this version

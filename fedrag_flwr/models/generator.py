@@ -71,12 +71,8 @@ class LlamaGenerator:
 
     @property
     def id(self) -> str:
-        """File name and the first 12 hex digits of the weights' SHA-256.
-
-        Raises
-        ------
-        ModelError
-            The file cannot be read.
+        """File name and the first 12 hex digits of the weights' SHA-256; raises ModelError where the file cannot be
+        read.
         """
         if not self._id:
             try:
@@ -100,17 +96,14 @@ class LlamaGenerator:
         seed: int = 0,
         heard: Heard | None = None,
     ) -> list[Completion]:
-        """Complete a prompt n times; n = 1 decodes greedily, more are drawn with the seed over one prompt state.
+        """Complete a prompt n times; n = 1 decodes greedily, more are drawn with the seed over one prompt state; raises
+        ModelError where the model cannot be loaded, the grammar does not parse, or the prompt with `max_tokens` does
+        not fit.
 
         `tokens_in` counts the whole prompt, also what was reused, in each completion. `seconds` of n completions add
         up to the time of the call; `setup`, the first evaluation of a prefix and loading the model, is not part of it.
         `heard` is told each new piece of a single completion as it is written, while the model is held: it must not
         wait. A replayed text is one piece.
-
-        Raises
-        ------
-        ModelError
-            The model cannot be loaded, the grammar does not parse, or the prompt with `max_tokens` does not fit.
         """
         if max_tokens < 1 or n < 1:
             raise ModelError("max_tokens and n are at least 1", where=self._path.name)
@@ -136,12 +129,8 @@ class LlamaGenerator:
         return completions
 
     def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:
-        """How likely each continuation is after the prompt, which is evaluated once; never replayed from the cache.
-
-        Raises
-        ------
-        ModelError
-            The model cannot be loaded, or the prompt with a continuation does not fit.
+        """How likely each continuation is after the prompt, which is evaluated once; never replayed from the cache;
+        raises ModelError where the model cannot be loaded, or the prompt with a continuation does not fit.
         """
         with self._turns:
             start = time.perf_counter()

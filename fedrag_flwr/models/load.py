@@ -40,10 +40,7 @@ def _shared(make: Callable[P, M]) -> Callable[P, M]:
 def load_encoder(path: str = "", *, threads: int | None = None) -> SentenceEncoder:
     """Give the encoder at a path; empty: the default one. Equal calls give the same object.
 
-    Raises
-    ------
-    ModelMissingError
-        There is no model at the path.
+    Raises ModelMissingError where there is no model at the path.
     """
     return SentenceEncoder(path or None, threads=threads)
 
@@ -58,10 +55,7 @@ def load_span_reader() -> SpanReader:
 def load_endpoint(address: str, name: str) -> EndpointGenerator:
     """Give the generator that a server holds under a name. Equal calls give the same object.
 
-    Raises
-    ------
-    ModelError
-        The address is not one to which passages may go.
+    Raises ModelError where the address is not one to which passages may go.
     """
     return EndpointGenerator(address, name)
 
@@ -75,17 +69,13 @@ def load_generator(
     cache_path: str = "",
     progress: Progress = silent,
 ) -> LlamaGenerator:
-    """Give the generator of a known name or a GGUF path, fetched if need be; equal calls give the same object.
+    """Give the generator of a known name or a GGUF path, fetched if need be; equal calls give the same object; raises
+    ModelError where the file cannot be found, fetched or verified.
 
     Parameters
     ----------
     cache_path
         Folder of the generation cache; empty: none.
-
-    Raises
-    ------
-    ModelError
-        The file cannot be found, fetched or verified.
     """
     return _generator(str(resolve(name_or_path, progress)), context_tokens, threads, gpu_layers, cache_path)
 

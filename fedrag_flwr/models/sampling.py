@@ -39,15 +39,10 @@ class Chooser:
         self._rng = rng
 
     def choose(self, logits: Logits) -> int:
-        """Choose the next token.
+        """Choose the next token; raises ModelError where the grammar allows no token of the vocabulary here.
 
         A token is drawn freely first and kept if the grammar allows it; only otherwise is the grammar asked about many
         tokens, which takes longer.
-
-        Raises
-        ------
-        ModelError
-            The grammar allows no token of the vocabulary here.
         """
         token = self._draw(logits, _likeliest(logits, 1 if self._temperature <= 0 else TOP_TOKENS))
         if self._grammar is None or self._grammar.allowed(np.array([token], dtype=np.int32))[0]:

@@ -117,11 +117,5 @@ def write_changes(path: Path, changes: Mapping[str, Tensor], fitted_on: str) -> 
 
 
 def read_changes(path: Path) -> dict[str, Tensor]:
-    """What a fit changed, by name.
-
-    Raises
-    ------
-    Exception
-        Of the libraries that read it, where the file is torn.
-    """
+    """What a fit changed, by name; where the file is torn, the libraries that read it raise errors of their own."""
     return load(base64.b64decode(json.loads(path.read_text())["safetensors"], validate=True))

@@ -86,7 +86,8 @@ def scaled(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class ReciprocalRankFusion:
-    """Scores a passage by the sum of ``weight / (offset + rank)`` over the rankings that hold it (Cormack et al. 2009).
+    """Scores a passage by the sum of ``weight / (offset + rank)`` over the rankings that hold it (Cormack et al. 2009);
+    raises SettingError where there is no retriever, not one weight for each, or a number is out of range.
 
     Parameters
     ----------
@@ -98,11 +99,6 @@ class ReciprocalRankFusion:
         How little the first ranks stand out, from 0.
     depth
         How many passages to take from each.
-
-    Raises
-    ------
-    SettingError
-        There is no retriever, not one weight for each, or a number is out of range.
     """
 
     def __init__(

@@ -34,7 +34,8 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class ControllerFeatures:
-    """Features of a passage over the rankings of one question (HKVM-RAG section IV-F).
+    """Features of a passage over the rankings of one question (HKVM-RAG section IV-F); raises SettingError where there
+    is no source, one is named twice, or the depth is below 2.
 
     For each source: whether it ranks the passage among its first `depth`, its rank from 1 (first) down to 0 (the last
     place of that depth), 1 / rank, its score scaled to [0, 1] over these places, and whether it is among the first 1, 3
@@ -44,11 +45,6 @@ class ControllerFeatures:
 
     The paper's published controllers add the difference the other way round and the number of sources; both are sums
     of these and are left out.
-
-    Raises
-    ------
-    SettingError
-        There is no source, one is named twice, or the depth is below 2.
     """
 
     sources: tuple[str, ...]  # names of the rankings, the first stage before the key spaces
@@ -67,17 +63,13 @@ class ControllerFeatures:
         return (*own, *pairs)
 
     def of(self, rankings: Sequence[Ranking]) -> Candidates:
-        """Describe the passages among the first `depth` of any ranking.
+        """Describe the passages among the first `depth` of any ranking; raises SettingError where there is not one
+        ranking for each source.
 
         Parameters
         ----------
         rankings
             One for each source, best first; what follows after `depth` places is not looked at.
-
-        Raises
-        ------
-        SettingError
-            There is not one ranking for each source.
         """
         if len(rankings) != len(self.sources):
             raise SettingError("there is not one ranking for each source", where="controller")
@@ -134,12 +126,8 @@ class Scaling:
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """Scores candidate passages by the log-odds that they support the answer (HKVM-RAG section IV-F).
-
-    Raises
-    ------
-    SettingError
-        A shape does not fit the features, or a number is not finite.
+    """Scores candidate passages by the log-odds that they support the answer (HKVM-RAG section IV-F); raises
+    SettingError where a shape does not fit the features, or a number is not finite.
     """
 
     features: ControllerFeatures  # what it looks at
@@ -184,14 +172,8 @@ class Controller:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read what `save` wrote.
-
-        Raises
-        ------
-        StoreCorruptError
-            The file is missing, torn, or not a controller.
-        StoreMismatchError
-            It was written by another version, whose features are not these.
+        """Read what `save` wrote; raises StoreCorruptError where the file is missing, torn, or not a controller, and
+        StoreMismatchError where it was written by another version, whose features are not these.
         """
         try:
             fields = json.loads(path.read_bytes())
@@ -224,7 +206,8 @@ class _Kept(BaseModel):
 
 
 class ControlledRetriever:
-    """Asks every source for its first places and lets a controller order what they bring.
+    """Asks every source for its first places and lets a controller order what they bring; raises SettingError where
+    there is not one retriever for each of the controller's sources.
 
     Parameters
     ----------
@@ -232,11 +215,6 @@ class ControlledRetriever:
         Retrievers over the same passages, in the order of the controller's sources.
     controller
         Orders their candidates.
-
-    Raises
-    ------
-    SettingError
-        There is not one retriever for each of the controller's sources.
     """
 
     def __init__(self, sources: Sequence[Retriever], controller: Controller) -> None:

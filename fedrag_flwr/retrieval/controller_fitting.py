@@ -152,12 +152,8 @@ def fit_controller(
     rng: np.random.Generator,
     fitted_on: str = "",
 ) -> Controller:
-    """Fit a controller on questions.
-
-    Raises
-    ------
-    SettingError
-        No candidate of the questions supports an answer, or all do.
+    """Fit a controller on questions; raises SettingError where no candidate of the questions supports an answer, or all
+    do.
     """
     examples = Examples.of(features, questions, settings, rng)
     if not examples.teach:

@@ -50,7 +50,7 @@ class QuestionVectors:
 
 
 class DenseRetriever:
-    """Exact search by inner product (FAISS).
+    """Exact search by inner product (FAISS); raises StoreMismatchError where there is not one vector for each id.
 
     Parameters
     ----------
@@ -60,11 +60,6 @@ class DenseRetriever:
         Their vectors, (n, dimension) float32 with unit rows, by the encoder of `questions`.
     questions
         Encodes questions.
-
-    Raises
-    ------
-    StoreMismatchError
-        There is not one vector for each id.
     """
 
     def __init__(self, ids: Sequence[str], vectors: NDArray[np.float32], questions: QuestionVectors) -> None:

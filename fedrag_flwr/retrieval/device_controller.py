@@ -75,7 +75,9 @@ class DeviceController:
         self._seed = seed
 
     def train(self, request: ControllerRequest, questions: Sequence[TrainingQuestion]) -> ControllerUpdate:
-        """Take one step of the common training: give moments or weights, or keep the weights that came of it.
+        """Take one step of the common training: give moments or weights, or keep the weights that came of it; raises
+        WireError where the request is for a controller with other features and StoreError where the disk does not take
+        the weights.
 
         Parameters
         ----------
@@ -83,13 +85,6 @@ class DeviceController:
             The step, with the weights and the scaling that all devices start from.
         questions
             This device's own.
-
-        Raises
-        ------
-        WireError
-            The request is for a controller with other features.
-        StoreError
-            The disk does not take the weights.
         """
         if request.features != features_id(FEATURES):
             raise WireError("the request is for a controller with other features", where="ControllerRequest")
@@ -118,7 +113,8 @@ class DeviceController:
         (self._root / _EXAMPLES).unlink(missing_ok=True)
 
     def retriever(self, weights: str = TRAINED, over: Sources | None = None) -> ControlledRetriever:
-        """Passages, ranked through a controller.
+        """Passages, ranked through a controller; raises StoreCorruptError where there is no such controller, or its
+        file is torn, and StoreMismatchError where it was fitted for other features than this device's sources give.
 
         Parameters
         ----------
@@ -127,13 +123,6 @@ class DeviceController:
             package; else the path of a file that `Controller.save` wrote.
         over
             The sources; None: those over all of the device's passages.
-
-        Raises
-        ------
-        StoreCorruptError
-            There is no such controller, or its file is torn.
-        StoreMismatchError
-            It was fitted for other features than this device's sources give.
         """
         path = self._file(weights)
         controller = Controller.load(path)

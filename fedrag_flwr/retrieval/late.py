@@ -22,7 +22,8 @@ _LEVELS = 127
 
 
 class TokenTable:
-    """The token vectors of n passages, one after another, in eight bits a number.
+    """The token vectors of n passages, one after another, in eight bits a number; raises StoreMismatchError where the
+    parts do not fit, or a passage has no token.
 
     Parameters
     ----------
@@ -34,11 +35,6 @@ class TokenTable:
         What a token's codes are multiplied by, shape (tokens,) float32.
     bounds
         Passage i has the rows from bounds[i] to bounds[i + 1]; shape (n + 1,).
-
-    Raises
-    ------
-    StoreMismatchError
-        The parts do not fit, or a passage has no token.
     """
 
     def __init__(
@@ -83,12 +79,8 @@ class TokenTable:
 
     @classmethod
     def load(cls, path: Path, ids: Sequence[str], key: str) -> TokenTable:
-        """Read what `save` wrote under this key for these passages.
-
-        Raises
-        ------
-        StoreMismatchError
-            There is no such file, it is torn, or it was written under another key.
+        """Read what `save` wrote under this key for these passages; raises StoreMismatchError where there is no such
+        file, it is torn, or it was written under another key.
         """
         try:
             with np.load(path, allow_pickle=False) as arrays:
@@ -99,13 +91,7 @@ class TokenTable:
             raise StoreMismatchError("there are no token vectors", where=path.name) from error
 
     def rows(self, ids: Sequence[str]) -> list[int]:
-        """The places of passages in the table.
-
-        Raises
-        ------
-        StoreMismatchError
-            One is not in it.
-        """
+        """The places of passages in the table; raises StoreMismatchError where one is not in it."""
         if not self._place.keys() >= set(ids):
             raise StoreMismatchError("a passage has no token vectors", where="late interaction")
         return [self._place[name] for name in ids]

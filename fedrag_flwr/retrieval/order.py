@@ -94,12 +94,8 @@ class EvidenceOrders:
             self.device.rankings.late_interaction()
 
     def by(self, kind: Literal["controller", "late-interaction"]) -> RetrieverOrder:
-        """Passages in the order of the controller or of late interaction.
-
-        Raises
-        ------
-        StoreError
-            The controller that `retrieval.weights` names is missing, torn, or was fitted for other features.
+        """Passages in the order of the controller or of late interaction; raises StoreError where the controller that
+        `retrieval.weights` names is missing, torn, or was fitted for other features.
         """
         retriever: Retriever = (
             self.device.controller.retriever(self.settings.weights)

@@ -87,15 +87,11 @@ class SecondHopRetriever:
         self._shares: csr_matrix = titles.multiply(1.0 / np.where(whole > 0.0, whole, 1.0)).T.tocsr()
 
     def rank(self, question: str, k: int) -> Ranking:
-        """Give at most k passages, best first; equal scores in the order of their ids.
+        """Give at most k passages, best first; equal scores in the order of their ids; raises StoreMismatchError where
+        the first stage ranks a passage that is not among the passages.
 
         Ranked is what the first stage ranks among its first `DEPTH` places or a seed leads to: there may be fewer
         than k.
-
-        Raises
-        ------
-        StoreMismatchError
-            The first stage ranks a passage that is not among the passages.
         """
         found = self._first.rank(question, DEPTH)
         if not found:

@@ -68,7 +68,7 @@ class SharedView:
 
 
 def view_shared(store: MemoryStore, settings: Settings, kept: Path) -> SharedView:
-    """Draw up the account of a device.
+    """Draw up the account of a device; raises StoreError where a ledger cannot be read.
 
     Parameters
     ----------
@@ -78,11 +78,6 @@ def view_shared(store: MemoryStore, settings: Settings, kept: Path) -> SharedVie
         Those that it holds to.
     kept
         The folder with its ledgers, beside the store.
-
-    Raises
-    ------
-    StoreError
-        A ledger cannot be read.
     """
     ledger = OutgoingLedger(kept / outgoing.FILE)
     try:

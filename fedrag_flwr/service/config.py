@@ -79,12 +79,8 @@ def config_of(name: str) -> DeviceConfig:
 
 
 def beside_file(node_config: Mapping[str, Plain]) -> dict[str, Plain]:
-    """A node's config with what its device's file says besides, as the device's service has it.
-
-    Raises
-    ------
-    SettingError
-        The file cannot be read, or something in it is not allowed.
+    """A node's config with what its device's file says besides, as the device's service has it; raises SettingError
+    where the file cannot be read, or something in it is not allowed.
     """
     if is_deployed(node_config) and (name := deployed_name(node_config)):
         path = deployed_root(fedrag_home(str(node_config.get("home", ""))), name) / CONFIG
@@ -94,12 +90,8 @@ def beside_file(node_config: Mapping[str, Plain]) -> dict[str, Plain]:
 
 
 def read_config(path: Path) -> DeviceConfig:
-    """Read a device's config file.
-
-    Raises
-    ------
-    SettingError
-        The file cannot be read, others may write it, or a key or value in it is not allowed.
+    """Read a device's config file; raises SettingError where the file cannot be read, others may write it, or a key or
+    value in it is not allowed.
     """
     try:
         mode, body = path.stat().st_mode, path.read_bytes()

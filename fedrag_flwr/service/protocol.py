@@ -82,12 +82,8 @@ def frame(run: str, config: Mapping[str, Plain], content: bytes) -> bytes:
 
 
 def unframe(body: bytes) -> tuple[str, dict[str, Plain], bytes]:
-    """The run, its settings and the content of what `frame` made.
-
-    Raises
-    ------
-    WireError
-        The bytes are something else.
+    """The run, its settings and the content of what `frame` made; raises WireError where the bytes are something
+    else.
     """
     length = int.from_bytes(body[:4], "big")
     if len(body) < 4 or not 0 < length <= min(MOST_HEAD, len(body) - 4):

@@ -52,14 +52,8 @@ class RequestQueue:
         return 0.0 if self._length else time.monotonic() - self._last
 
     async def run(self, act: Callable[[], T], seconds: float) -> T:
-        """Do something in this queue.
-
-        Raises
-        ------
-        ServiceBusyError
-            The queue is full, or the service is about to end.
-        DeadlineError
-            It is not done after so many seconds; what has not begun by then never begins.
+        """Do something in this queue; raises ServiceBusyError where the queue is full, or the service is about to end,
+        and DeadlineError where it is not done after so many seconds; what has not begun by then never begins.
         """
         future = self._enter(act)
         try:

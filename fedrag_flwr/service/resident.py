@@ -117,12 +117,8 @@ class Resident:
         raise NotFoundError("no such answer is kept", where="answers", fix="GET /v1/answers lists them")
 
     def feedback(self, id: str, verdict: Verdict) -> str:
-        """Take in what somebody thinks of an answer, and say what follows from it.
-
-        Raises
-        ------
-        NotFoundError
-            There is no such answer.
+        """Take in what somebody thinks of an answer, and say what follows from it; raises NotFoundError where there is
+        no such answer.
         """
         known = self.answers.judge(id, verdict)
         try:
@@ -147,14 +143,10 @@ class Resident:
     # --- the federation -----------------------------------------------------------------------------
 
     def message(self, message_type: str, run: str, config: Mapping[str, Plain], content: bytes) -> bytes:
-        """Handle a Flower message: its content as bytes in, the reply's out.
+        """Handle a Flower message: its content as bytes in, the reply's out; raises WireError where there is no such
+        type, or the bytes hold no content. What else goes wrong is the reply.
 
         One that writes finds the device as it is on the disk, and after it all open ones read that anew.
-
-        Raises
-        ------
-        WireError
-            There is no such type, or the bytes hold no content. What else goes wrong is the reply.
         """
         handler = HANDLERS.get(message_type)
         if handler is None:

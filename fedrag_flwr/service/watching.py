@@ -70,12 +70,8 @@ class Documents:
 
 
 def put_document(folder: Path | None, name: str, body: bytes) -> None:
-    """Put a file into a device's folder of documents.
-
-    Raises
-    ------
-    SourceError
-        The device has no folder, the name is not one of a file that is read, or such a file is there.
+    """Put a file into a device's folder of documents; raises SourceError where the device has no folder, the name is
+    not one of a file that is read, or such a file is there.
     """
     if folder is None or not folder.is_dir():
         raise SourceError("this device has no folder of documents", where="upload", fix="give it a data-path")

@@ -42,7 +42,8 @@ class Converter:
         return self._child.starts
 
     def read(self, name: str, suffix: str, raw: bytes) -> tuple[str, str]:
-        """Give a file's title and text.
+        """Give a file's title and text; raises DocumentError where the file cannot be read, or reading it crashed or
+        took too long; the next one is read all the same.
 
         Parameters
         ----------
@@ -52,11 +53,6 @@ class Converter:
             The file's ending.
         raw
             Its bytes.
-
-        Raises
-        ------
-        DocumentError
-            The file cannot be read, or reading it crashed or took too long; the next one is read all the same.
         """
         try:
             error, fix, title, text, *warnings = self._child.call([suffix.encode(), raw])

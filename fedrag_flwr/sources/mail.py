@@ -25,13 +25,7 @@ def read_eml(raw: bytes, attached: Attached) -> tuple[str, str]:
 
 
 def read_mbox(raw: bytes, attached: Attached) -> tuple[str, str]:
-    """Read a mailbox: each message under its subject.
-
-    Raises
-    ------
-    DocumentError
-        It is none.
-    """
+    """Read a mailbox: each message under its subject; raises DocumentError where it is none."""
     starts = [found.span() for found in _BEGINS.finditer(raw)]
     if not starts or starts[0][0]:
         raise DocumentError("it is no mailbox", fix="export it again")

@@ -47,12 +47,8 @@ def table_of(text: str, where: str) -> dict[str, object]:
 
 
 def parse_mapping(kind: type[M], text: str, where: str) -> M:
-    """Read a mapping of a kind from TOML.
-
-    Raises
-    ------
-    SourceError
-        It is no TOML, or a key is missing, unknown or of a wrong type; names the keys, never a value.
+    """Read a mapping of a kind from TOML; raises SourceError where it is no TOML, or a key is missing, unknown or of a
+    wrong type; names the keys, never a value.
     """
     try:
         return kind.model_validate(table_of(text, where))
@@ -64,12 +60,8 @@ def parse_mapping(kind: type[M], text: str, where: str) -> M:
 
 
 def expand_url(url: str, folder: Path) -> str:
-    """Fill ``${NAME}`` in a URL from the environment, and find a relative file beside the mapping file.
-
-    Raises
-    ------
-    SourceError
-        A variable is not set.
+    """Fill ``${NAME}`` in a URL from the environment, and find a relative file beside the mapping file; raises
+    SourceError where a variable is not set.
     """
 
     def value(found: re.Match[str]) -> str:

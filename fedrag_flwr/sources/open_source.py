@@ -57,12 +57,8 @@ class Models(Protocol):
 
 
 def proposed_mapping(url: str) -> SqlMapping | GraphMapping:
-    """Propose a mapping for a database's or a graph's URL, named after its file or database.
-
-    Raises
-    ------
-    SourceError
-        The URL is of no kind that is known, cannot be reached, or holds nothing that can be mapped.
+    """Propose a mapping for a database's or a graph's URL, named after its file or database; raises SourceError where
+    the URL is of no kind that is known, cannot be reached, or holds nothing that can be mapped.
     """
     scheme, name = _scheme(url), source_name(url)
     if scheme in _SQL:
@@ -88,24 +84,14 @@ def url_of(named: str) -> str:
 
 
 def filled_url(named: str) -> str:
-    """Give what `url_of` gives, with ``${NAME}`` in a URL filled from the environment.
-
-    Raises
-    ------
-    SourceError
-        A variable is not set.
+    """Give what `url_of` gives, with ``${NAME}`` in a URL filled from the environment; raises SourceError where a
+    variable is not set.
     """
     return expand_url(named, Path.cwd()) if "://" in named else url_of(named)
 
 
 def read_mapping_file(path: Path) -> SqlMapping | GraphMapping:
-    """Read a mapping file of either kind, its URL filled and found.
-
-    Raises
-    ------
-    SourceError
-        It is missing or wrong.
-    """
+    """Read a mapping file of either kind, its URL filled and found; raises SourceError where it is missing or wrong."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -127,12 +113,8 @@ def read_mapping_file(path: Path) -> SqlMapping | GraphMapping:
 
 
 def open_source(named: str, tools: SearchTools) -> SearchableSource:
-    """Open a folder, a mapping file, a database or a graph; the last two by a proposed mapping.
-
-    Raises
-    ------
-    SourceError
-        It is none of these, cannot be reached, or a variable of its URL is not set.
+    """Open a folder, a mapping file, a database or a graph; the last two by a proposed mapping; raises SourceError
+    where it is none of these, cannot be reached, or a variable of its URL is not set.
     """
     path = Path(named).expanduser()
     if "://" not in named and stat.S_ISDIR(mode_of(path)):
@@ -189,14 +171,8 @@ class SourceSet:
 
     @cached_property
     def sources(self) -> tuple[SearchableSource, ...]:
-        """The sources, each searchable by itself.
-
-        Raises
-        ------
-        SettingError
-            The device has none, or two have one name.
-        SourceError
-            One cannot be opened.
+        """The sources, each searchable by itself; raises SettingError where the device has none, or two have one name,
+        and SourceError where one cannot be opened.
         """
         # texts are searched without the reranker: over their long blocks it takes seconds on a small device, for little
         texts = (_text_search(self._texts, replace(self._tools, reranker=None)),) if self._texts else ()
@@ -214,19 +190,15 @@ class SourceSet:
     def read(self, *, had_texts: bool = False, may_be_empty: Callable[[str], bool] = _never) -> Reading:
         """Read all sources. One that fails fails all: its documents would otherwise count as removed.
 
+        Raises EmptySourceError where a source is empty that may not be, or the folder had texts and holds only mapping
+        files now, and SourceError where a source cannot be read.
+
         Parameters
         ----------
         had_texts
             Whether the folder of files was among the sources when they were read last.
         may_be_empty
             Whether a source is meant to hold nothing, by its id; all in it counts as removed then.
-
-        Raises
-        ------
-        EmptySourceError
-            A source is empty that may not be, or the folder had texts and holds only mapping files now.
-        SourceError
-            A source cannot be read.
         """
         if had_texts and self._left_out and not may_be_empty(self._left_out.id):
             raise EmptySourceError(
@@ -250,12 +222,8 @@ class SourceSet:
         )
 
     def search(self, question: str, k: int) -> tuple[SourceHit, ...]:
-        """Search all sources, and order what they find by the reranker: their own scores have different units.
-
-        Raises
-        ------
-        SourceError
-            A source fails or takes longer than its limit.
+        """Search all sources, and order what they find by the reranker: their own scores have different units; raises
+        SourceError where a source fails or takes longer than its limit.
         """
         if len(self.sources) == 1:
             return self.sources[0].search(question, k)

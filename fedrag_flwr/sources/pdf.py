@@ -25,14 +25,10 @@ _AFTER_NONE = frozenset(_ENDINGS.split())
 
 
 def read_pdf(raw: bytes) -> tuple[str, str]:
-    """Read a PDF's text layer; the title from its metadata, unless a program wrote a file's name there.
+    """Read a PDF's text layer; the title from its metadata, unless a program wrote a file's name there; raises
+    DocumentError where the file is encrypted or broken, or has no text.
 
     The text of one without a text layer is recognised where Tesseract is installed.
-
-    Raises
-    ------
-    DocumentError
-        The file is encrypted or broken, or has no text.
     """
     from pypdf import PdfReader
 

@@ -154,12 +154,8 @@ class TextSearch:
         return content_version(self._read())
 
     def search(self, question: str, k: int) -> tuple[SourceHit, ...]:
-        """Find at most k documents, best first; a hit's text is the document's block nearest to the question.
-
-        Raises
-        ------
-        SourceError
-            The documents cannot be read.
+        """Find at most k documents, best first; a hit's text is the document's block nearest to the question; raises
+        SourceError where the documents cannot be read.
         """
         found = self.candidates(question)
         read = {

@@ -45,12 +45,8 @@ class GraphContents:
 
 
 def read_graph(session: GraphSession, mapping: GraphMapping, paths: Sequence[Path]) -> GraphContents:
-    """Read vertices and paths: each subject becomes a document of what its properties and its paths tell.
-
-    Raises
-    ------
-    SourceError
-        The graph fails or takes longer than its limit.
+    """Read vertices and paths: each subject becomes a document of what its properties and its paths tell; raises
+    SourceError where the graph fails or takes longer than its limit.
     """
     failures: list[Failure] = []
     vertices = _vertices(session, mapping, failures)

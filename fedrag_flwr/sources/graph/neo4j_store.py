@@ -22,7 +22,7 @@ _KEYS = "SHOW CONSTRAINTS YIELD type, labelsOrTypes, properties WHERE type CONTA
 
 
 class Neo4jStore:
-    """A Neo4j server.
+    """A Neo4j server; raises SourceError where the driver is not installed, or the URL is malformed.
 
     Parameters
     ----------
@@ -30,11 +30,6 @@ class Neo4jStore:
         With user and password; they are never shown.
     database
         "" for the usual one.
-
-    Raises
-    ------
-    SourceError
-        The driver is not installed, or the URL is malformed.
     """
 
     def __init__(self, url: str, database: str = "") -> None:

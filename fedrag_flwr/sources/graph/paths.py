@@ -55,13 +55,7 @@ Path = tuple[Step, ...]
 
 
 def check_mapping(mapping: GraphMapping, schema: GraphSchema) -> None:
-    """See that everything that a mapping names is in the graph.
-
-    Raises
-    ------
-    SourceError
-        A label or a property is not.
-    """
+    """See that everything that a mapping names is in the graph; raises SourceError where a label or a property is not."""
     if mapping.subject not in mapping.label:
         raise SourceError("the subject's label is not mapped", where=mapping.subject, fix="add it under label")
     for label, one in mapping.label.items():

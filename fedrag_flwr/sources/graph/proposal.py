@@ -10,12 +10,8 @@ from fedrag_flwr.sources.graph.store import GraphSchema, GraphStore
 
 
 def open_graph(url: str, database: str = "") -> GraphStore:
-    """Open the graph of a URL.
-
-    Raises
-    ------
-    SourceError
-        The URL is of another kind, the driver is not installed, or there is no graph.
+    """Open the graph of a URL; raises SourceError where the URL is of another kind, the driver is not installed, or
+    there is no graph.
     """
     scheme = url.partition("://")[0]
     if scheme == "ladybug":
@@ -35,12 +31,8 @@ _KEYS = ("id", "key", "uuid", "uid")
 
 
 def propose_mapping(url: str, name: str = "graph", database: str = "") -> GraphMapping:
-    """Propose a mapping: the label that most kinds of relations touch is the subject.
-
-    Raises
-    ------
-    SourceError
-        The graph cannot be reached, or no label has a key and relations.
+    """Propose a mapping: the label that most kinds of relations touch is the subject; raises SourceError where the
+    graph cannot be reached, or no label has a key and relations.
     """
     store = open_graph(url, database)
     try:

@@ -48,7 +48,8 @@ class GraphCandidates:
 
 
 class GraphSource:
-    """A property graph through a mapping; read-only, with bound parameters, time limits and row limits.
+    """A property graph through a mapping; read-only, with bound parameters, time limits and row limits; raises
+    SourceError where the graph cannot be reached, or the mapping does not fit it.
 
     Parameters
     ----------
@@ -56,11 +57,6 @@ class GraphSource:
         Which labels take part, and where the graph is.
     tools
         The models.
-
-    Raises
-    ------
-    SourceError
-        The graph cannot be reached, or the mapping does not fit it.
     """
 
     def __init__(self, mapping: GraphMapping, tools: SearchTools) -> None:
@@ -83,14 +79,8 @@ class GraphSource:
         self._store.close()
 
     def read(self) -> Reading:
-        """Read all subjects as documents.
-
-        Raises
-        ------
-        EmptySourceError
-            Nothing is said of any subject.
-        SourceError
-            The graph fails or takes longer than its limit.
+        """Read all subjects as documents; raises EmptySourceError where nothing is said of any subject and SourceError
+        where the graph fails or takes longer than its limit.
         """
         return mapped_documents(self._read(0.0).reading, "nothing is said of any subject", self.mapping.name)
 
@@ -99,12 +89,8 @@ class GraphSource:
         return self._read(0.0).version
 
     def search(self, question: str, k: int) -> tuple[SourceHit, ...]:
-        """Find at most k subjects, best first; a hit's text are the subject's best statements.
-
-        Raises
-        ------
-        SourceError
-            The graph fails or takes longer than its limit.
+        """Find at most k subjects, best first; a hit's text are the subject's best statements; raises SourceError where
+        the graph fails or takes longer than its limit.
         """
         found = self.candidates(question)
         scores = ALPHA * found.matched + (1.0 - ALPHA) * found.semantic

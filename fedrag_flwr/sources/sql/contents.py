@@ -23,12 +23,8 @@ class TableContents:
 
 
 def read_tables(database: Database, readers: Sequence[RecordReader], most_rows: int, seconds: float) -> TableContents:
-    """Read all records; a row that makes none is a failure, and so are rows beyond the limit.
-
-    Raises
-    ------
-    SourceError
-        The database fails or takes longer than `seconds` for one kind of record.
+    """Read all records; a row that makes none is a failure, and so are rows beyond the limit; raises SourceError where
+    the database fails or takes longer than `seconds` for one kind of record.
     """
     records: dict[str, SqlRecord] = {}
     documents: list[Document] = []

@@ -22,15 +22,11 @@ _SECONDS = 5.0
 
 
 def propose_mapping(url: str, name: str = "sql") -> SqlMapping:
-    """Propose a mapping: each table with a key makes records, and each column a sentence.
+    """Propose a mapping: each table with a key makes records, and each column a sentence; raises SourceError where the
+    database cannot be reached or described, or no table has a key and a column to show.
 
     Foreign keys become joins, declared ones and those that are plain from a column called like a table. A title comes
     from columns that look like names, of the table itself or of what it refers to.
-
-    Raises
-    ------
-    SourceError
-        The database cannot be reached or described, or no table has a key and a column to show.
     """
     database = Database(url)
     try:

@@ -33,7 +33,8 @@ class SqlRecord:
 
 
 class RecordReader:
-    """Makes the statement for one kind of record, and records of its rows.
+    """Makes the statement for one kind of record, and records of its rows; raises SourceError where the mapping names a
+    table or a column that is not there.
 
     Parameters
     ----------
@@ -43,11 +44,6 @@ class RecordReader:
         Of this kind of record.
     source
         The source's name.
-
-    Raises
-    ------
-    SourceError
-        The mapping names a table or a column that is not there.
     """
 
     def __init__(self, database: Database, mapping: RecordMapping, source: str) -> None:

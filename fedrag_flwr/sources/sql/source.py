@@ -38,7 +38,8 @@ class SqlCandidates:
 
 
 class SqlSource:
-    """A database through a mapping; read-only, with bound parameters, time limits and row limits.
+    """A database through a mapping; read-only, with bound parameters, time limits and row limits; raises SourceError
+    where the database cannot be reached, or the mapping does not fit it.
 
     Parameters
     ----------
@@ -46,11 +47,6 @@ class SqlSource:
         What makes a record, and where.
     tools
         The models.
-
-    Raises
-    ------
-    SourceError
-        The database cannot be reached, or the mapping does not fit it.
     """
 
     def __init__(self, mapping: SqlMapping, tools: SearchTools) -> None:
@@ -72,14 +68,8 @@ class SqlSource:
         self._database.close()
 
     def read(self) -> Reading:
-        """Read all records as documents.
-
-        Raises
-        ------
-        EmptySourceError
-            No table has a record with text.
-        SourceError
-            The database fails or takes longer than its limit.
+        """Read all records as documents; raises EmptySourceError where no table has a record with text and SourceError
+        where the database fails or takes longer than its limit.
         """
         return mapped_documents(self._read(0.0).reading, "no mapped table has a record with text", self.mapping.name)
 
@@ -88,12 +78,8 @@ class SqlSource:
         return self._read(0.0).version
 
     def search(self, question: str, k: int) -> tuple[SourceHit, ...]:
-        """Find at most k records, best first.
-
-        Raises
-        ------
-        SourceError
-            The database fails or takes longer than its limit.
+        """Find at most k records, best first; raises SourceError where the database fails or takes longer than its
+        limit.
         """
         found = self.candidates(question)
         scores = MATCHED_SHARE * found.matched + (1.0 - MATCHED_SHARE) * found.semantic
