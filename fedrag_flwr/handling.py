@@ -131,17 +131,6 @@ HANDLERS: Mapping[str, Handler] = {
 def respond(host: Host, message_type: str, content: Content, run: str) -> Content:
     """Handle one message; whatever goes wrong leaves the device as a sentence without document text.
 
-    Parameters
-    ----------
-    host
-        Where it arrived.
-    message_type
-        One of `HANDLERS`.
-    content
-        What another party sent.
-    run
-        The run that it must belong to.
-
     Returns
     -------
     Content

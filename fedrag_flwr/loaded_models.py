@@ -36,15 +36,6 @@ class Models:
 def load_models(models: ModelSettings, home: Path, progress: Progress = silent) -> Models:
     """Give the models that settings name, or that fit the machine; each is loaded when it is first used; raises
     ModelError where the generator's address is not one to which passages may go.
-
-    Parameters
-    ----------
-    models
-        The settings.
-    home
-        Where the generation cache lives.
-    progress
-        Told of downloads.
     """
     models = resolved(models, progress)
     if is_endpoint(models.generator):

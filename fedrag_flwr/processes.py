@@ -69,10 +69,6 @@ class Child:
 
     Parameters
     ----------
-    module
-        What ``python -m`` runs.
-    arguments
-        Handed to it.
     timeout
         Seconds until a request is given up and the process killed.
     most_bytes

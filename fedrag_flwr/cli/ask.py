@@ -124,17 +124,7 @@ def as_it_comes(console: Console, *, aloud: bool) -> Iterator[Heard | None]:
 
 
 def show(console: Console, answer: GivenAnswer, *, verbose: bool = False) -> None:
-    """Print an answer for people.
-
-    Parameters
-    ----------
-    console
-        Where.
-    answer
-        What was answered.
-    verbose
-        Whether to show cost, decisions and their numbers.
-    """
+    """Print an answer for people."""
     console.print(_said(answer), highlight=False)
     console.print(_origin(answer), highlight=False)
     for number, place in {one.number: one.place for one in answer.citations}.items():

@@ -60,14 +60,8 @@ class Flower:
 
         Parameters
         ----------
-        app
-            The app's directory.
-        config
-            Settings that differ from the app's defaults.
         devices
             Simulated devices; None where the devices are real.
-        follow
-            Takes each line of the log.
 
         Returns
         -------
@@ -121,12 +115,8 @@ class Flower:
     def own_superlink(self, *, keep: bool = False) -> Iterator[None]:
         """End the local SuperLink that runs start in this block, and all that these left; not where another run is.
 
-        SIGTERM ends the block as an interrupt from the keyboard does.
-
-        Parameters
-        ----------
-        keep
-            Whether the SuperLink stays where nothing went wrong; the next run starts faster.
+        SIGTERM ends the block as an interrupt from the keyboard does. With `keep` the SuperLink stays where nothing
+        went wrong; the next run starts faster.
         """
         before, whole = superlink_pid(), False
         terminated = signal.signal(signal.SIGTERM, _leave)

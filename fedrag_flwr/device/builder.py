@@ -180,16 +180,8 @@ class _Read:
 
 
 class Builder:
-    """Brings one store up to date with what a source holds, in one transaction.
-
-    Parameters
-    ----------
-    device
-        The device's name.
-    store, encoder, pipeline
-        Where the memory lives, and how text is read.
-    parsed
-        Is told each document as it is parsed for memories, so that nobody parses it again.
+    """Brings one store up to date with what a source holds, in one transaction. `parsed` is told each document as it is
+    parsed for memories, so that nobody parses it again.
     """
 
     def __init__(
@@ -208,16 +200,8 @@ class Builder:
         self.parsed = parsed
 
     def build(self, reading: Reading, plan: BuildPlan, progress: Progress) -> BuildReport:
-        """Read what is new, learn the hypergraph, make memories, and write all of it at once.
-
-        Parameters
-        ----------
-        reading
-            All documents of the device as they are now.
-        plan
-            What to make. Where memories are asked for, every report names all documents in the store that have none.
-        progress
-            Told how far each phase is.
+        """Read what is new, learn the hypergraph, make memories, and write all of it at once. Where memories are asked
+        for, every report names all documents in the store that have none.
         """
         start = time.perf_counter()
         changed = difference(reading, self.store, plan)

@@ -99,16 +99,8 @@ def _note(store: MemoryStore, key: str, now: str) -> None:
 
 def forget_memory(root: Path, sources: SourceSet, *, empty: bool) -> None:
     """Delete a device's memory, so that the next build begins anew; raises SourceError where the sources cannot be
-    read, or there are none and nobody said that this is meant. Nothing goes then.
-
-    Parameters
-    ----------
-    root
-        The directory of its store.
-    sources
-        What it will be built from; closed in the end.
-    empty
-        Whether sources that hold nothing are meant to.
+    read, or there are none and nobody said that this is meant. Nothing goes then. With `empty`, sources that hold
+    nothing are meant to; they are closed in the end.
     """
     try:
         sources.read(may_be_empty=lambda _: empty)

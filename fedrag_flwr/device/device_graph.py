@@ -56,15 +56,7 @@ MOST = 16  # sentences of a community, those nearest to the mean of all
 
 
 class CommunityContents:
-    """Finds the sentences that state a community's relations.
-
-    Parameters
-    ----------
-    store
-        Holds the sentences with their vectors.
-    graph
-        The whole graph.
-    """
+    """Finds the sentences that state a community's relations."""
 
     def __init__(self, store: MemoryStore, graph: KnowledgeGraph) -> None:
         self._store = store
@@ -133,14 +125,8 @@ class DeviceGraph:
 
     def share(self, request: SummaryRequest, generation: str) -> SummaryBatch:
         """Release the summaries that the asking side lacks, a page of them, and name those that are no longer true;
-        raises PrivacyError if an operator of the export filter fails; nothing is shared then.
-
-        Parameters
-        ----------
-        request
-            What the asking side knows.
-        generation
-            Names the store and the export filter as they are; where the request names another, everything is sent.
+        raises PrivacyError if an operator of the export filter fails; nothing is shared then. `generation` names the
+        store and the export filter as they are; where the request names another, all is sent.
         """
         known = frozenset(request.known) if request.generation == generation else frozenset()
         summaries = self._store().communities()

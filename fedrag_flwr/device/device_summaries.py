@@ -32,17 +32,7 @@ _UNTELLING = frozenset({"CONCEPT", "CARDINAL", "ORDINAL", "PERCENT", "YEAR", "DA
 
 
 class DeviceSummaries:
-    """Answers a round's questions with what the device's sources hold on them (HyFedRAG 3.1, stages 1 and 2).
-
-    Parameters
-    ----------
-    releases
-        The device's memory, whose passages tell which records belong together, and its export filter.
-    source
-        Its sources as one.
-    folder
-        Where tier 1 lies.
-    """
+    """Answers a round's questions with what the device's sources hold on them (HyFedRAG 3.1, stages 1 and 2)."""
 
     def __init__(self, releases: Releases, source: SearchableSource, folder: Path) -> None:
         self._device = releases.device

@@ -78,16 +78,8 @@ class EdgeDevice:
 
     Parameters
     ----------
-    name
-        The device's name in the federation.
     documents
         The folder that it reads; None where it has none.
-    root
-        The directory that holds its store.
-    settings
-        Of the run.
-    models
-        The models.
     sources
         Further sources: folders, databases, graphs and mapping files, as `open_source` knows them.
     """
@@ -166,8 +158,6 @@ class EdgeDevice:
         empty
             Whether sources that hold nothing are meant to: all that was read of them goes, and until there is something
             in them again, later builds need not be told.
-        progress
-            Told how far the build is.
         """
         from fedrag_flwr.device.builds import build_device
 
@@ -337,13 +327,7 @@ class EdgeDevice:
         return self.engine_over("all")
 
     def engine_over(self, memories: Memories) -> Engine:
-        """The inference engine over the store's present version.
-
-        Parameters
-        ----------
-        memories
-            Which memories it knows: all, this device's own, or none.
-        """
+        """The inference engine over the store's present version."""
         return self.engines.over(memories)
 
     def engine_under(self, settings: Settings) -> Engine:

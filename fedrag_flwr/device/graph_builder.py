@@ -56,21 +56,7 @@ class GraphReport:
 
 
 class GraphBuilder:
-    """Brings a store's graph up to date with its documents.
-
-    Parameters
-    ----------
-    store
-        The device's memory: documents, passages and their vectors.
-    encoder, pipeline
-        Those that the store was made with.
-    extractor
-        Finds what documents state.
-    summarizer
-        Sums up communities.
-    settings
-        Of the cut.
-    """
+    """Brings a store's graph up to date with its documents."""
 
     def __init__(
         self,

@@ -27,11 +27,6 @@ class MessageLog:
 
     The server numbers its requests and waits for a reply before it sends a device the next. So one with the number of
     the latest is that one again and gets the same reply, and one with a lower number is old.
-
-    Parameters
-    ----------
-    path
-        The device's own file, opened with the first request.
     """
 
     def __init__(self, path: Path) -> None:
@@ -45,14 +40,8 @@ class MessageLog:
 
         A device that is killed between the act and this note acts anew: acts are such that this changes nothing, but
         for lessons of walks, which count twice then, sealed summaries, which are not newer then and are refused until
-        the next exchange, and waiting questions, whose turn is over then until they are offered again.
-
-        Parameters
-        ----------
-        run, step
-            Which request it is; those without a place (0) are handled each time.
-        act
-            Handles it and gives the reply. What it raises is not remembered, so it may be tried again.
+        the next exchange, and waiting questions, whose turn is over then until they are offered again. Those without a
+        place (0) are handled each time. What `act` raises is not remembered, so it may be tried again.
         """
         if not step:
             return act()

@@ -33,21 +33,7 @@ Memories = Literal["all", "own", "none"]
 
 
 class Engines:
-    """Makes engines over the store's present version, and keeps them while it stays as it is.
-
-    Parameters
-    ----------
-    device
-        The device's name.
-    store
-        Its memory.
-    settings
-        Of the run.
-    models
-        The models.
-    orders
-        Whose sentences the slow path reads.
-    """
+    """Makes engines over the store's present version, and keeps them while it stays as it is."""
 
     def __init__(
         self,

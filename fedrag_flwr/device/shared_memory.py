@@ -65,13 +65,6 @@ class Sharing:
         everything is sent; where it has pages of another version than the present one, they come again from the first.
         A memory that was shared before the filter learnt a name in it counts as changed: it is sent as the filter now
         writes it, or withdrawn where it may no longer leave.
-
-        Parameters
-        ----------
-        request
-            What the other side has.
-        generation
-            Names the store and the export filter as they are.
         """
         delta = self._release(request, generation)
         while self._recall_outdated():

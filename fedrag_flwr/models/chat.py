@@ -73,12 +73,7 @@ class Turns:
 class Spoken:
     """Tells a text as it grows: whole characters only, and no space before or after all of it.
 
-    The pieces joined are the text that its bytes make, without the space around it.
-
-    Parameters
-    ----------
-    heard
-        Is told each new piece.
+    The pieces joined are the text that its bytes make, without the space around it. `heard` is told each new piece.
     """
 
     def __init__(self, heard: Heard) -> None:

@@ -63,8 +63,6 @@ class EndpointGenerator:
     ----------
     address
         Where the protocol begins, such as ``http://192.168.1.20:8080/v1``.
-    name
-        The model's name there.
     seconds
         How long one reply may take.
     """

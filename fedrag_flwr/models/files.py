@@ -30,16 +30,8 @@ def cache_root() -> Path:
 
 def file_sha256(path: Path, *, fresh: bool = False, progress: Progress = silent) -> str:
     """Give a file's SHA-256 in hex, from its stamp while size and modification time still agree; raises OSError where
-    the file cannot be read.
-
-    Parameters
-    ----------
-    path
-        The file.
-    fresh
-        Read the file again even if its stamp agrees.
-    progress
-        Told the bytes read so far and in all.
+    the file cannot be read. With `fresh` the file is read again even if its stamp agrees. `progress` is told the bytes
+    read so far and in all.
     """
     stat, stamp = path.stat(), _stamp_path(path)
     state = [stat.st_size, stat.st_mtime_ns]
@@ -94,8 +86,6 @@ def resolve(name_or_path: str, progress: Progress = silent) -> Path:
     ----------
     name_or_path
         A name of `REGISTRY`, or a path to any model file or directory.
-    progress
-        Told the bytes of a download.
     """
     model = REGISTRY.get(name_or_path)
     if model is None:

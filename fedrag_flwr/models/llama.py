@@ -107,8 +107,6 @@ def requantize(source: Path, target: Path, size: int) -> None:
     ----------
     source
         A file of any quantisation; of a coarser one, nothing that it holds is lost.
-    target
-        Where the copy goes.
     size
         Bytes that it will have.
     """

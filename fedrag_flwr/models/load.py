@@ -70,12 +70,7 @@ def load_generator(
     progress: Progress = silent,
 ) -> LlamaGenerator:
     """Give the generator of a known name or a GGUF path, fetched if need be; equal calls give the same object; raises
-    ModelError where the file cannot be found, fetched or verified.
-
-    Parameters
-    ----------
-    cache_path
-        Folder of the generation cache; empty: none.
+    ModelError where the file cannot be found, fetched or verified. An empty `cache_path`: no generation is kept.
     """
     return _generator(str(resolve(name_or_path, progress)), context_tokens, threads, gpu_layers, cache_path)
 

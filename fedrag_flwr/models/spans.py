@@ -34,13 +34,7 @@ class Span:
 
 
 class SpanReader:
-    """Finds the likeliest answer in each passage; loaded on first use, from the default encoder and its adapter.
-
-    Parameters
-    ----------
-    adapter
-        The weights of a fit (`fedrag bench fit spans`).
-    """
+    """Finds the likeliest answer in each passage; loaded on first use, from the default encoder and its adapter."""
 
     def __init__(self, adapter: Path = SHIPPED) -> None:
         self._adapter = adapter

@@ -64,12 +64,7 @@ class ControllerFeatures:
 
     def of(self, rankings: Sequence[Ranking]) -> Candidates:
         """Describe the passages among the first `depth` of any ranking; raises SettingError where there is not one
-        ranking for each source.
-
-        Parameters
-        ----------
-        rankings
-            One for each source, best first; what follows after `depth` places is not looked at.
+        ranking for each source. What follows after `depth` places of a ranking is not looked at.
         """
         if len(rankings) != len(self.sources):
             raise SettingError("there is not one ranking for each source", where="controller")
@@ -208,13 +203,6 @@ class _Kept(BaseModel):
 class ControlledRetriever:
     """Asks every source for its first places and lets a controller order what they bring; raises SettingError where
     there is not one retriever for each of the controller's sources.
-
-    Parameters
-    ----------
-    sources
-        Retrievers over the same passages, in the order of the controller's sources.
-    controller
-        Orders their candidates.
     """
 
     def __init__(self, sources: Sequence[Retriever], controller: Controller) -> None:

@@ -18,15 +18,7 @@ Floats = NDArray[np.float32]
 
 
 class QuestionVectors:
-    """Encodes questions and keeps the latest in memory, for this process only.
-
-    Parameters
-    ----------
-    encoder
-        The model.
-    most
-        Questions to keep, of each kind.
-    """
+    """Encodes questions and keeps the latest in memory, for this process only. It keeps so many questions of each kind."""
 
     def __init__(self, encoder: TextEncoder, most: int = 256) -> None:
         self.encoder = encoder

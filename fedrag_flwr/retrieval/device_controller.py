@@ -40,23 +40,7 @@ class TrainingQuestion:
 
 
 class DeviceController:
-    """What a device does for the controller.
-
-    Parameters
-    ----------
-    device
-        The device's name.
-    store
-        Its passages and their vectors.
-    root
-        The folder beside the store, where examples and the controller are kept.
-    sources
-        The rankings over its passages.
-    settings
-        How controllers are fitted.
-    seed
-        Of the choice of negatives and the order of examples.
-    """
+    """What a device does for the controller."""
 
     def __init__(
         self,
@@ -78,13 +62,6 @@ class DeviceController:
         """Take one step of the common training: give moments or weights, or keep the weights that came of it; raises
         WireError where the request is for a controller with other features and StoreError where the disk does not take
         the weights.
-
-        Parameters
-        ----------
-        request
-            The step, with the weights and the scaling that all devices start from.
-        questions
-            This device's own.
         """
         if request.features != features_id(FEATURES):
             raise WireError("the request is for a controller with other features", where="ControllerRequest")

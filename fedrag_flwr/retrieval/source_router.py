@@ -83,8 +83,6 @@ def features_of(question: Floats, devices: Sequence[Centroids]) -> Values:
     ----------
     question
         Shape (dimension,), unit norm.
-    devices
-        All that could be asked.
     """
     rows = []
     for one in devices:

@@ -50,17 +50,7 @@ class Bm25Settings:
 
 
 class Bm25Retriever:
-    """Scores passages by the words that they share with a question; a passage that shares none is not ranked.
-
-    Parameters
-    ----------
-    passages
-        The corpus; title and text are indexed.
-    settings
-        The variant.
-    split
-        How texts fall into words.
-    """
+    """Scores passages by the words that they share with a question; a passage that shares none is not ranked."""
 
     def __init__(self, passages: Sequence[Passage], settings: Bm25Settings | None = None, split: Words = words) -> None:
         import bm25s  # type: ignore[import-untyped, unused-ignore]

@@ -25,17 +25,7 @@ Floats = NDArray[np.float64]
 
 
 class KeySpaceRetriever:
-    """Ranks passages by a key space (HKVM-RAG); a passage without any score is not ranked.
-
-    Parameters
-    ----------
-    space
-        The keys, over the passages.
-    seeds
-        Finds the vertices that a question mentions, among the space's.
-    otherwise
-        Ranks where a question mentions none.
-    """
+    """Ranks passages by a key space (HKVM-RAG); a passage without any score is not ranked."""
 
     def __init__(self, space: KeySpace, seeds: VertexSeeds, otherwise: Retriever) -> None:
         self.id = f"{space.id} else {otherwise.id}"
@@ -57,16 +47,8 @@ class SecondHopRetriever:
     A two-hop question describes one passage and means another, whose title often stands in the first but not in the
     question. A seed leads to a passage by the share of the title's words, counted by their rarity among the passages
     (the inverse frequency of BM25), that the seed tells and the question does not. With the first stage's scores scaled
-    to [0, 1] over its places, a passage scores ``own + WEIGHT * max over the other seeds of (seed's own * share)``.
-
-    Parameters
-    ----------
-    first
-        The first stage.
-    passages
-        All that it may rank. One without a title is never led to.
-    split
-        How texts fall into words.
+    to [0, 1] over its places, a passage scores ``own + WEIGHT * max over the other seeds of (seed's own * share)``. A
+    passage without a title is never led to.
     """
 
     def __init__(self, first: Retriever, passages: Sequence[Passage], split: Words = words) -> None:

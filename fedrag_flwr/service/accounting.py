@@ -68,17 +68,7 @@ class SharedView:
 
 
 def view_shared(store: MemoryStore, settings: Settings, kept: Path) -> SharedView:
-    """Draw up the account of a device; raises StoreError where a ledger cannot be read.
-
-    Parameters
-    ----------
-    store
-        Its memory.
-    settings
-        Those that it holds to.
-    kept
-        The folder with its ledgers, beside the store.
-    """
+    """Draw up the account of a device; raises StoreError where a ledger cannot be read."""
     ledger = OutgoingLedger(kept / outgoing.FILE)
     try:
         kinds, newest = ledger.by_kind(), ledger.newest(_MOST_ROWS)

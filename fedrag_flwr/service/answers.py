@@ -148,13 +148,7 @@ def read_answer(told: Mapping[str, object]) -> GivenAnswer:
 
 
 class RecentAnswers:
-    """The latest answers by id, in this process's memory alone: no question is written to a disk.
-
-    Parameters
-    ----------
-    most
-        How many to keep.
-    """
+    """The latest answers by id, in this process's memory alone: no question is written to a disk."""
 
     def __init__(self, most: int = 500) -> None:
         self._most = most

@@ -38,15 +38,7 @@ STATUS: tuple[tuple[type[FedragError], int], ...] = (
 
 
 def make_application(resident: Resident, token: str = "") -> FastAPI:
-    """The service over one device.
-
-    Parameters
-    ----------
-    resident
-        The device; it is closed when the application ends.
-    token
-        Of those who do not come by the Unix socket.
-    """
+    """The service over one device, which is closed when the application ends."""
     routes, limits = Routes.of(resident), resident.config.service
 
     @asynccontextmanager

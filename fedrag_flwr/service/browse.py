@@ -54,15 +54,7 @@ Look = Callable[[], AbstractContextManager[Window]]
 
 
 def add_views(app: FastAPI, opened: Callable[[], AbstractContextManager[EdgeDevice]]) -> None:
-    """Let an application show a device: the views, and the page.
-
-    Parameters
-    ----------
-    app
-        The application.
-    opened
-        Gives the device for as long as one request takes.
-    """
+    """Let an application show a device: the views, and the page."""
 
     @contextmanager
     def look() -> Iterator[Window]:
@@ -74,13 +66,7 @@ def add_views(app: FastAPI, opened: Callable[[], AbstractContextManager[EdgeDevi
 
 
 def make_router(look: Look) -> APIRouter:
-    """Make the routes of the views.
-
-    Parameters
-    ----------
-    look
-        Opens a window for as long as one request takes; requests look at the same time.
-    """
+    """Make the routes of the views."""
     router = APIRouter(prefix="/v1")
 
     @router.get("/device")

@@ -62,8 +62,6 @@ class ServiceClient:
 
     Parameters
     ----------
-    path
-        The service's socket.
     seconds
         To wait for an answer; None: for ever, as the service keeps deadlines itself.
     """

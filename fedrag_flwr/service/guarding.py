@@ -47,18 +47,10 @@ class Guard:
 
     Parameters
     ----------
-    app
-        What it guards.
     token
         Needed by whoever does not come by the Unix socket; "": nobody else may come.
-    rate
-        How often callers may send.
     most_bytes
         The largest body that a path may have.
-    metrics
-        Where requests are counted.
-    refuse
-        Makes the response to a refusal.
     """
 
     def __init__(

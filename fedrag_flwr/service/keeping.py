@@ -26,17 +26,7 @@ class _Kept:
 
 
 class OpenDevices:
-    """The open devices; beyond `most` the one goes first that was used least recently, and none that is in use.
-
-    Parameters
-    ----------
-    root
-        Where the store is.
-    opener
-        Opens the device under some settings.
-    most
-        How many to keep open.
-    """
+    """The open devices; beyond `most` the one goes first that was used least recently, and none that is in use."""
 
     def __init__(self, root: Path, opener: Callable[[Settings], EdgeDevice], most: int) -> None:
         self._root = root

@@ -66,17 +66,7 @@ MESSAGE_TYPES = (
 
 
 def frame(run: str, config: Mapping[str, Plain], content: bytes) -> bytes:
-    """A message for the service: four bytes with the length of the head, the head as JSON, and the content.
-
-    Parameters
-    ----------
-    run
-        The run's id.
-    config
-        The run's settings, flat.
-    content
-        The message's content as bytes.
-    """
+    """A message for the service: four bytes with the length of the head, the head as JSON, and the content."""
     head = json.dumps({"run": run, "config": dict(config)}).encode()
     return len(head).to_bytes(4, "big") + head + content
 

@@ -19,17 +19,7 @@ class DeadlineError(ServiceError, TimeoutError):
 
 
 class RequestQueue:
-    """Some threads with a bounded queue before them.
-
-    Parameters
-    ----------
-    name
-        What waits here.
-    threads
-        How many are worked on at a time.
-    most
-        How many may wait or be worked on.
-    """
+    """Some threads with a bounded queue before them."""
 
     def __init__(self, name: str, threads: int, most: int) -> None:
         self.name = name

@@ -47,13 +47,6 @@ class Resident:
 
     The models are the device's own, whatever a run asks for: they are loaded once, and memory is what a device has
     least of.
-
-    Parameters
-    ----------
-    config
-        The device's own settings.
-    clock
-        Seconds since the epoch.
     """
 
     def __init__(self, config: DeviceConfig, clock: Clock = time.time) -> None:

@@ -25,13 +25,6 @@ class OwnSiteOnly:
     """Middleware: refuses what a page of another site makes a browser send, and adds strict headers to every response.
 
     Browsers say whose page asks in Origin and Sec-Fetch-Site; programs send neither. A forged Host is `Guard`'s.
-
-    Parameters
-    ----------
-    app
-        The application behind it.
-    refuse
-        Makes the response to a refusal.
     """
 
     def __init__(self, app: ASGIApp, *, refuse: ErrorTeller) -> None:

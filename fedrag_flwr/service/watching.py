@@ -34,13 +34,7 @@ class Reading:
 
 
 class Documents:
-    """Reads a device's documents when it is told to; whoever tells it lets one reading end before the next.
-
-    Parameters
-    ----------
-    build
-        Brings the memory up to date.
-    """
+    """Reads a device's documents when it is told to; whoever tells it lets one reading end before the next."""
 
     def __init__(self, build: Callable[[], BuildReport]) -> None:
         self._build = build
@@ -89,14 +83,8 @@ def put_document(folder: Path | None, name: str, body: bytes) -> None:
 
 @asynccontextmanager
 async def watched(folder: Path | None, read: Callable[[], Awaitable[object]]) -> AsyncIterator[None]:
-    """Read documents at once, and again after each change in their folder, until the block ends.
-
-    Parameters
-    ----------
-    folder
-        Of the documents; None: nothing is watched.
-    read
-        Reads them.
+    """Read documents at once, and again after each change in their folder, until the block ends. Without a folder
+    nothing is watched.
     """
     if folder is None:
         yield

@@ -17,19 +17,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Converter:
-    """Reads files in a process of its own, which starts with the first one and again after a crash.
-
-    Parameters
-    ----------
-    seconds
-        That one file may take.
-    memory
-        Bytes of address space that the process may take.
-    most_text
-        Most bytes of text that one file may give.
-    worker
-        The module that reads.
-    """
+    """Reads files in a process of its own, which starts with the first one and again after a crash."""
 
     def __init__(
         self, seconds: float = SECONDS, memory: int = MEMORY, most_text: int = MOST_TEXT, worker: str = _WORKER
@@ -43,16 +31,7 @@ class Converter:
 
     def read(self, name: str, suffix: str, raw: bytes) -> tuple[str, str]:
         """Give a file's title and text; raises DocumentError where the file cannot be read, or reading it crashed or
-        took too long; the next one is read all the same.
-
-        Parameters
-        ----------
-        name
-            What a library's warnings are logged under.
-        suffix
-            The file's ending.
-        raw
-            Its bytes.
+        took too long; the next one is read all the same. A library's warnings are logged under `name`.
         """
         try:
             error, fix, title, text, *warnings = self._child.call([suffix.encode(), raw])

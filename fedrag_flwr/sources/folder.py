@@ -67,8 +67,6 @@ class FolderSource:
 
     Parameters
     ----------
-    path
-        The folder.
     max_bytes
         Largest file that is read, in bytes.
     converter

@@ -135,10 +135,6 @@ class SourceSet:
     ----------
     documents
         A folder of files; its ``*.source.toml`` are mapping files of further sources. None: there is no such folder.
-    named
-        Further sources, as `open_source` knows them.
-    models
-        What searching needs.
     """
 
     def __init__(self, documents: Path | None, named: Sequence[str], models: Models) -> None:

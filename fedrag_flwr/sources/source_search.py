@@ -45,15 +45,7 @@ class SearchTools:
 
 
 class TextVectors:
-    """Encodes texts, many at once, and keeps the latest.
-
-    Parameters
-    ----------
-    encoder
-        The model.
-    most
-        Texts to keep.
-    """
+    """Encodes texts, many at once, and keeps the latest."""
 
     def __init__(self, encoder: TextEncoder, most: int = 20_000) -> None:
         self._encoder = encoder

@@ -121,17 +121,7 @@ class TextCandidates:
 
 
 class TextSearch:
-    """Makes any source searchable, over all that it reads.
-
-    Parameters
-    ----------
-    source
-        Gives the documents.
-    tools
-        The models.
-    settings
-        Weight and depth.
-    """
+    """Makes any source searchable, over all that it reads."""
 
     def __init__(self, source: Source, tools: SearchTools, settings: TextSearchSettings | None = None) -> None:
         self.source = source

@@ -21,11 +21,6 @@ _SIZE = 2**36  # bytes of address space: the library's own default is more than 
 class LadybugStore:
     """A graph in a file; raises SourceError where it is not there or cannot be looked at, or the package is not
     installed.
-
-    Parameters
-    ----------
-    path
-        The file.
     """
 
     def __init__(self, path: str) -> None:

@@ -22,14 +22,8 @@ _KEYS = "SHOW CONSTRAINTS YIELD type, labelsOrTypes, properties WHERE type CONTA
 
 
 class Neo4jStore:
-    """A Neo4j server; raises SourceError where the driver is not installed, or the URL is malformed.
-
-    Parameters
-    ----------
-    url
-        With user and password; they are never shown.
-    database
-        "" for the usual one.
+    """A Neo4j server; raises SourceError where the driver is not installed, or the URL is malformed. User and password
+    in the URL are never shown.
     """
 
     def __init__(self, url: str, database: str = "") -> None:

@@ -55,7 +55,7 @@ Path = tuple[Step, ...]
 
 
 def check_mapping(mapping: GraphMapping, schema: GraphSchema) -> None:
-    """See that everything that a mapping names is in the graph; raises SourceError where a label or a property is not."""
+    """See that the graph has all that a mapping names; raises SourceError where it lacks a label or a property."""
     if mapping.subject not in mapping.label:
         raise SourceError("the subject's label is not mapped", where=mapping.subject, fix="add it under label")
     for label, one in mapping.label.items():

@@ -50,13 +50,6 @@ class GraphCandidates:
 class GraphSource:
     """A property graph through a mapping; read-only, with bound parameters, time limits and row limits; raises
     SourceError where the graph cannot be reached, or the mapping does not fit it.
-
-    Parameters
-    ----------
-    mapping
-        Which labels take part, and where the graph is.
-    tools
-        The models.
     """
 
     def __init__(self, mapping: GraphMapping, tools: SearchTools) -> None:

@@ -25,12 +25,8 @@ _DRIVERS = {"mariadb": "pymysql", "mysql": "pymysql", "postgresql": "psycopg"}
 
 class Database:
     """A connection to SQLite, MariaDB, MySQL or PostgreSQL that refuses to write; raises SourceError where the URL is
-    malformed or of another kind, the driver is not installed, or an SQLite file is missing or cannot be looked at.
-
-    Parameters
-    ----------
-    url
-        SQLAlchemy's; its password is never shown.
+    malformed or of another kind, the driver is not installed, or an SQLite file is missing or cannot be looked at. The
+    password in the URL is never shown.
     """
 
     def __init__(self, url: str) -> None:

@@ -35,15 +35,6 @@ class SqlRecord:
 class RecordReader:
     """Makes the statement for one kind of record, and records of its rows; raises SourceError where the mapping names a
     table or a column that is not there.
-
-    Parameters
-    ----------
-    database
-        Where the tables are.
-    mapping
-        Of this kind of record.
-    source
-        The source's name.
     """
 
     def __init__(self, database: Database, mapping: RecordMapping, source: str) -> None:

@@ -40,13 +40,6 @@ class SqlCandidates:
 class SqlSource:
     """A database through a mapping; read-only, with bound parameters, time limits and row limits; raises SourceError
     where the database cannot be reached, or the mapping does not fit it.
-
-    Parameters
-    ----------
-    mapping
-        What makes a record, and where.
-    tools
-        The models.
     """
 
     def __init__(self, mapping: SqlMapping, tools: SearchTools) -> None:
