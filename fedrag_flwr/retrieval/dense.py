@@ -18,7 +18,7 @@ Floats = NDArray[np.float32]
 
 
 class QuestionVectors:
-    """Encodes questions and keeps the latest in memory, for this process only. It keeps so many questions of each kind."""
+    """Encodes questions and keeps the latest `most` of each kind in memory, for this process only."""
 
     def __init__(self, encoder: TextEncoder, most: int = 256) -> None:
         self.encoder = encoder
