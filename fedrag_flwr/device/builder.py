@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -179,25 +180,22 @@ class _Read:
     prepared: Prepared
 
 
+@dataclass(frozen=True, eq=False)
 class Builder:
     """Brings one store up to date with what a source holds, in one transaction. `parsed` is told each document as it is
     parsed for memories, so that nobody parses it again.
     """
 
-    def __init__(
-        self,
-        device: str,
-        store: MemoryStore,
-        encoder: Encoder,
-        pipeline: Pipeline,
-        parsed: Callable[[Document, Sequence[ParsedPassage]], None] | None = None,
-    ) -> None:
-        self.device = device
-        self.store = store
-        self.encoder = encoder
-        self.pipeline = pipeline
-        self.generator = MemoryGenerator(encoder)
-        self.parsed = parsed
+    device: str  # the device's name
+    store: MemoryStore
+    encoder: Encoder
+    pipeline: Pipeline
+    parsed: Callable[[Document, Sequence[ParsedPassage]], None] | None = None
+
+    @cached_property
+    def generator(self) -> MemoryGenerator:
+        """What makes memories of sentences."""
+        return MemoryGenerator(self.encoder)
 
     def build(self, reading: Reading, plan: BuildPlan, progress: Progress) -> BuildReport:
         """Read what is new, learn the hypergraph, make memories, and write all of it at once. Where memories are asked

@@ -13,7 +13,7 @@ from fedrag_flwr.device.modes import DeviceAnswers, Engines, Memories
 from fedrag_flwr.device.views import TraceLine, trace_answer
 from fedrag_flwr.errors import PrivacyError, WireError
 from fedrag_flwr.home_paths import fedrag_home, valid_name
-from fedrag_flwr.loaded_models import Models, load_models
+from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.generate.rules import RuleGenerator
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Heard
@@ -330,11 +330,6 @@ class EdgeDevice:
         """The inference engine over the store's present version."""
         return self.engines.over(memories)
 
-    def engine_under(self, settings: Settings) -> Engine:
-        """The inference engine over all memories under other settings of reading and answering, for comparison."""
-        models = load_models(settings.models, fedrag_home(settings.home))
-        return Engines(self.name, self.store, settings, models, self.orders).over("all")
-
     @cached_property
     def engines(self) -> Engines:
         """Its inference engines."""
@@ -358,11 +353,9 @@ class EdgeDevice:
     @cached_property
     def controller(self) -> DeviceController:
         """Its learned reranker."""
-        from fedrag_flwr.retrieval.controller_fitting import FittingSettings
         from fedrag_flwr.retrieval.device_controller import DeviceController
 
-        fitting, seed = FittingSettings(), self.settings.seed
-        return DeviceController(self.name, self.store, self.root, self.rankings, fitting, seed)
+        return DeviceController(self.name, self.store, self.root, self.rankings, self.settings.seed)
 
     @cached_property
     def orders(self) -> EvidenceOrders:

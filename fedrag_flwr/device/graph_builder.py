@@ -8,6 +8,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import chain
 from typing import TypeVar
 
@@ -55,31 +56,29 @@ class GraphReport:
         return (*(f"{name}={getattr(self, name)}" for name in counts), f"modularity={self.modularity:.3f}")
 
 
+@dataclass(frozen=True, eq=False)
 class GraphBuilder:
     """Brings a store's graph up to date with its documents."""
 
-    def __init__(
-        self,
-        store: MemoryStore,
-        encoder: Encoder,
-        pipeline: Pipeline,
-        extractor: Extractor,
-        summarizer: Summarizer,
-        settings: CutSettings,
-    ) -> None:
-        self._store = store
-        self._graphs = GraphStore(store.database, encoder.dimension)
-        self._encoder = encoder
-        self._pipeline = pipeline
-        self._summarizer = summarizer
-        self._settings = settings
-        self._cut_with = _digest(json.dumps(asdict(settings), sort_keys=True))
-        self._extractor = extractor
+    store: MemoryStore  # the device's memory: documents, passages and their vectors
+    encoder: Encoder  # this and the pipeline are those that the store was made with
+    pipeline: Pipeline
+    extractor: Extractor  # finds what documents state
+    summarizer: Summarizer  # sums up communities
+    settings: CutSettings  # of the cut
+
+    @cached_property
+    def _graphs(self) -> GraphStore:
+        return GraphStore(self.store.database, self.encoder.dimension)
+
+    @property
+    def _cut_with(self) -> str:
+        return _digest(json.dumps(asdict(self.settings), sort_keys=True))
 
     @property
     def cost(self) -> Cost:
         """What a model has done so far."""
-        return self._extractor.cost + self._summarizer.cost
+        return self.extractor.cost + self.summarizer.cost
 
     def refresh(self, progress: Progress) -> GraphReport:
         """Extract, resolve, encode, cut and sum up what is new since the last time; each step is kept as it is done;
@@ -96,8 +95,8 @@ class GraphBuilder:
         )
         groups = self._cut(graph)
         summarised = self._summarise(graph, groups, progress)
-        if self._store.meta(CUT_WITH) != self._cut_with:
-            self._store.set_meta(CUT_WITH, self._cut_with)  # last: one that was killed before it cuts the same again
+        if self.store.meta(CUT_WITH) != self._cut_with:
+            self.store.set_meta(CUT_WITH, self._cut_with)  # last: one that was killed before it cuts the same again
         assignment = {name: number for number, names in enumerate(groups.values()) for name in names}
         return GraphReport(
             len(graph.statements),
@@ -121,25 +120,25 @@ class GraphBuilder:
     # --- steps ------------------------------------------------------------------------------------
 
     def _graph(self) -> KnowledgeGraph:
-        units = self._store.units("paragraph")
+        units = self.store.units("paragraph")
         contexts: dict[str, Floats] = dict(zip(units.ids, units.vectors, strict=True))
-        titles = {passage.document_id: passage.title for passage in self._store.passages()}
+        titles = {passage.document_id: passage.title for passage in self.store.passages()}
         statements = self._graphs.statements()
         if absent := [one.passage_id for one in statements if one.passage_id not in contexts]:
             raise missing("passage", absent)
         return KnowledgeGraph.of(statements, contexts, titles)
 
     def _extract(self, progress: Progress) -> int:
-        waiting = self._graphs.unread(self._extractor.id)
+        waiting = self._graphs.unread(self.extractor.id)
         for done in range(0, len(waiting), _DOCUMENTS_AT_ONCE):
             names = waiting[done : done + _DOCUMENTS_AT_ONCE]
             progress("extract", done, len(waiting))
-            parsed = self._pipeline.parse(self._store.document(name) for name in names)
+            parsed = self.pipeline.parse(self.store.document(name) for name in names)
             found: list[Statement] = []
             for passages in parsed:
                 by_id: dict[str, Passage] = {part.passage.id: part.passage for part in passages}
-                found += statements_of(self._extractor.extract(passages), by_id)
-            self._graphs.put_statements(names, found, self._extractor.id)
+                found += statements_of(self.extractor.extract(passages), by_id)
+            self._graphs.put_statements(names, found, self.extractor.id)
         progress("extract", len(waiting), len(waiting))
         return len(waiting)
 
@@ -154,7 +153,7 @@ class GraphBuilder:
         for done in range(0, len(new), _TEXTS_AT_ONCE):
             names = new[done : done + _TEXTS_AT_ONCE]
             progress(f"encode {kind}", done, len(new))
-            vectors = self._encoder.encode([texts[name] for name in names])
+            vectors = self.encoder.encode([texts[name] for name in names])
             self._graphs.put_vectors(
                 kind,
                 [
@@ -168,7 +167,7 @@ class GraphBuilder:
     def _cut(self, graph: KnowledgeGraph) -> dict[str, tuple[str, ...]]:
         """The members of each community, by the id that stands for its content; all are cut anew by other settings."""
         vectors = {name: one.vector for name, one in self._graphs.vectors("entity").items()}
-        alike = self._store.meta(CUT_WITH) in (None, self._cut_with)
+        alike = self.store.meta(CUT_WITH) in (None, self._cut_with)
         known = self._graphs.communities() if alike else {}
         titles, sentences = self._told()
         changed = {
@@ -177,7 +176,7 @@ class GraphBuilder:
             if _content(name) != _content(self._id(graph, one.members, titles, sentences))
             for member in one.members
         }
-        assignment = recut(graph.edges, vectors, as_dict(known), changed, self._settings)
+        assignment = recut(graph.edges, vectors, as_dict(known), changed, self.settings)
         groups: defaultdict[int, list[str]] = defaultdict(list)
         for name, number in assignment.items():
             groups[number].append(name)
@@ -197,7 +196,7 @@ class GraphBuilder:
                 StoredCommunity(
                     name,
                     tuple(groups[name]),
-                    self._summarizer.summarize(subgraph_of(graph, groups[name], titles, sentences)),
+                    self.summarizer.summarize(subgraph_of(graph, groups[name], titles, sentences)),
                     tuple(graph.documents(_rows(graph, groups[name]))),
                 )
                 for name in names
@@ -207,8 +206,8 @@ class GraphBuilder:
 
     def _told(self) -> tuple[dict[str, str], dict[str, str]]:
         """The title of each passage and the text of each sentence."""
-        titles = {passage.id: passage.title for passage in self._store.passages()}
-        return titles, {one.id: one.text for one in self._store.sentences()}
+        titles = {passage.id: passage.title for passage in self.store.passages()}
+        return titles, {one.id: one.text for one in self.store.sentences()}
 
     def _id(
         self, graph: KnowledgeGraph, members: Iterable[str], titles: Mapping[str, str], sentences: Mapping[str, str]
@@ -222,7 +221,7 @@ class GraphBuilder:
             *(titles[one.passage_id] for one in told),
             *(sentences[one.sentence_id] for one in told),
         ]
-        return f"{_digest(*content)}-{_digest(self._summarizer.id)[:8]}"
+        return f"{_digest(*content)}-{_digest(self.summarizer.id)[:8]}"
 
 
 def once_more(read: Callable[[], T]) -> T:

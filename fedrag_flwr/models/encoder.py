@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -175,23 +176,18 @@ def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(vectors / norms, dtype=np.float32)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class LateInteractionReranker:
     """Scores a text by the mean over the query's tokens of their best match in it (MaxSim), in [-1, 1]."""
 
-    def __init__(self, encoder: TextEncoder) -> None:
-        self._encoder = encoder
-
-    @property
-    def id(self) -> str:
-        """The encoder's id and the manner of scoring."""
-        return f"maxsim({self._encoder.id})"
+    encoder: TextEncoder  # of the tokens
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Relevance of each text, shape (n,)."""
         if not texts:
             return np.zeros(0, dtype=np.float32)
-        [asked] = self._encoder.token_embeddings([query], asked=True)
-        tokens = self._encoder.token_embeddings(texts)
+        [asked] = self.encoder.token_embeddings([query], asked=True)
+        tokens = self.encoder.token_embeddings(texts)
         starts = np.cumsum([0] + [len(rows) for rows in tokens[:-1]])
         best = np.maximum.reduceat(asked @ np.concatenate(tokens).T, starts, axis=1)
         return np.asarray(best.mean(axis=0), dtype=np.float32)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -138,13 +137,6 @@ class Controller:
         if not all(np.isfinite(array).all() for array in (*arrays, self.bias)) or (self.scaling.deviation <= 0.0).any():
             raise SettingError("the weights are not finite, or a deviation is not above 0", where="controller")
 
-    @property
-    def id(self) -> str:
-        """Its sources, and a digest of its weights."""
-        numbers = np.concatenate([self.weights, self.scaling.mean, self.scaling.deviation, [self.bias]])
-        digest = hashlib.sha256(numbers.astype("<f8").tobytes()).hexdigest()[:12]
-        return f"controller({' + '.join(self.features.sources)}, {digest})"
-
     def rerank(self, rankings: Sequence[Ranking], k: int) -> Ranking:
         """Rank what one question's rankings bring: at most k passages with their log-odds, equal ones by id."""
         found = self.features.of(rankings)
@@ -208,7 +200,6 @@ class ControlledRetriever:
     def __init__(self, sources: Sequence[Retriever], controller: Controller) -> None:
         if len(sources) != len(controller.features.sources):
             raise SettingError("there is not one retriever for each source", where="controller")
-        self.id = f"{controller.id} over {'; '.join(source.id for source in sources)}"
         self._sources = tuple(sources)
         self._controller = controller
 

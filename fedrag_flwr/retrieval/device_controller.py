@@ -28,6 +28,7 @@ from fedrag_flwr.text.segment import document_of
 
 SHIPPED, TRAINED = "shipped", "trained"  # weights that come with the package, or were trained in federation
 SHIPPED_WEIGHTS = Path(__file__).parents[1] / "retrieval" / "controller_weights.json"
+_FITTING = FittingSettings()
 _WEIGHTS, _EXAMPLES = "controller.json", "controller-examples.npz"
 
 
@@ -39,24 +40,15 @@ class TrainingQuestion:
     documents: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class DeviceController:
     """What a device does for the controller."""
 
-    def __init__(
-        self,
-        device: str,
-        store: MemoryStore,
-        root: Path,
-        sources: DeviceSources,
-        settings: FittingSettings,
-        seed: int,
-    ) -> None:
-        self._device = device
-        self._store = store
-        self._root = root
-        self._sources = sources
-        self._settings = settings
-        self._seed = seed
+    device: str  # the device's name
+    store: MemoryStore  # its passages and their vectors
+    root: Path  # the folder beside the store, where examples and the controller are kept
+    sources: DeviceSources  # the rankings over its passages
+    seed: int  # of the choice of negatives and the order of examples
 
     def train(self, request: ControllerRequest, questions: Sequence[TrainingQuestion]) -> ControllerUpdate:
         """Take one step of the common training: give moments or weights, or keep the weights that came of it; raises
@@ -67,27 +59,27 @@ class DeviceController:
             raise WireError("the request is for a controller with other features", where="ControllerRequest")
         if request.stage == "keep":
             made = self._controller(request)
-            with own_errors(self._root, _WEIGHTS):
-                made.save(self._root / _WEIGHTS)
-            return ControllerUpdate(self._device, 0, ())
+            with own_errors(self.root, _WEIGHTS):
+                made.save(self.root / _WEIGHTS)
+            return ControllerUpdate(self.device, 0, ())
         examples = self.examples(questions)
         if not examples.teach:
-            return ControllerUpdate(self._device, 0, ())
+            return ControllerUpdate(self.device, 0, ())
         if request.stage == "moments":
             moments = Moments.of(examples.values)
             values = np.concatenate([moments.mean, moments.square])
         else:
             start = self._controller(request)
-            rng = np.random.default_rng([self._seed, request.round, zlib.crc32(self._device.encode())])
+            rng = np.random.default_rng([self.seed, request.round, zlib.crc32(self.device.encode())])
             values = descend(
-                np.append(start.weights, start.bias), examples, start.scaling, self._settings, request.epochs, rng
+                np.append(start.weights, start.bias), examples, start.scaling, _FITTING, request.epochs, rng
             )
-        return ControllerUpdate(self._device, len(examples), tuple(values.tolist()))
+        return ControllerUpdate(self.device, len(examples), tuple(values.tolist()))
 
     def forget(self) -> None:
         """Drop what was made of documents as they were; it is made anew when it is next needed."""
-        self._sources.forget()
-        (self._root / _EXAMPLES).unlink(missing_ok=True)
+        self.sources.forget()
+        (self.root / _EXAMPLES).unlink(missing_ok=True)
 
     def retriever(self, weights: str = TRAINED, over: Sources | None = None) -> ControlledRetriever:
         """Passages, ranked through a controller; raises StoreCorruptError where there is no such controller, or its
@@ -107,7 +99,7 @@ class DeviceController:
             raise StoreMismatchError(
                 "the controller was fitted for other sources", where=path.name, fix=f"fit it for {FEATURES.sources}"
             )
-        return ControlledRetriever((over or self._sources.present()).retrievers, controller)
+        return ControlledRetriever((over or self.sources.present()).retrievers, controller)
 
     def weights_id(self, weights: str) -> str:
         """Names what the file of `retriever`'s weights holds now; empty where it cannot be read."""
@@ -121,20 +113,18 @@ class DeviceController:
 
         A passage counts as support if its document does.
         """
-        held = self._store.digests().keys()
+        held = self.store.digests().keys()
         own = [question for question in questions if question.documents and held >= set(question.documents)]
         asked = [(question.text, question.documents) for question in own]
         wanted = [
-            *(self._store.id, self._store.version, self._seed, self._settings.negative_ratio),
-            *(features_id(FEATURES), *self._sources.id, asked),
+            *(self.store.id, self.store.version, self.seed, _FITTING.negative_ratio),
+            *(features_id(FEATURES), *self.sources.id, asked),
         ]
         key = hashlib.sha256(json.dumps(wanted).encode()).hexdigest()
-        kept = self._root / _EXAMPLES
+        kept = self.root / _EXAMPLES
         with suppress(StoreMismatchError):  # none yet, or of other questions or documents
             return _read_examples(kept, key)
-        made = Examples.of(
-            FEATURES, [self._labelled(one) for one in own], self._settings, np.random.default_rng(self._seed)
-        )
+        made = Examples.of(FEATURES, [self._labelled(one) for one in own], _FITTING, np.random.default_rng(self.seed))
         body = io.BytesIO()
         np.savez(body, key=np.array(key), values=made.values, supports=made.supports)
         with best_effort(kept):
@@ -142,11 +132,11 @@ class DeviceController:
         return made
 
     def _file(self, weights: str) -> Path:
-        return {TRAINED: self._root / _WEIGHTS, SHIPPED: SHIPPED_WEIGHTS}.get(weights, Path(weights).expanduser())
+        return {TRAINED: self.root / _WEIGHTS, SHIPPED: SHIPPED_WEIGHTS}.get(weights, Path(weights).expanduser())
 
     def _labelled(self, question: TrainingQuestion) -> LabelledRankings:
         rankings: tuple[Ranking, ...] = tuple(
-            source.rank(question.text, FEATURES.depth) for source in self._sources.present().retrievers
+            source.rank(question.text, FEATURES.depth) for source in self.sources.present().retrievers
         )
         documents = {found.passage_id: document_of(found.passage_id) for one in rankings for found in one}
         return LabelledRankings(

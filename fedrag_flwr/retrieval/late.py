@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -111,44 +112,24 @@ class TokenTable:
         return np.asarray(np.maximum.reduceat(similar, starts, axis=1), dtype=np.float32)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class LateInteractionRetriever:
-    """Scores a passage by the mean over the question's tokens of their best match in it, in [-1, 1].
+    """Scores a passage by the mean over the question's tokens of their best match in it, in [-1, 1]."""
 
-    Parameters
-    ----------
-    tokens
-        The corpus.
-    questions
-        Encodes questions by the encoder that made `tokens`.
-    candidates
-        A first stage over the same passages; only what it ranks is scored. None: every passage is.
-    depth
-        How many candidates to take.
-    """
-
-    def __init__(
-        self,
-        tokens: TokenTable,
-        questions: QuestionVectors,
-        candidates: Retriever | None = None,
-        depth: int = 100,
-    ) -> None:
-        within = f", {depth} of {candidates.id}" if candidates else ""
-        self.id = f"late-interaction({questions.encoder.id}{within})"
-        self._tokens = tokens
-        self._questions = questions
-        self._candidates = candidates
-        self._depth = depth
+    tokens: TokenTable  # the corpus
+    questions: QuestionVectors  # encodes questions by the encoder that made `tokens`
+    candidates: Retriever | None = None  # a first stage over the same passages; only what it ranks is scored
+    depth: int = 100  # candidates that are taken
 
     def rank(self, question: str, k: int) -> Ranking:
         """Give at most k passages, best first; equal scores in the order of their ids."""
-        ids = self._tokens.ids
-        if self._candidates is not None:
-            first = self._candidates.rank(question, max(k, self._depth))
+        ids = self.tokens.ids
+        if self.candidates is not None:
+            first = self.candidates.rank(question, max(k, self.depth))
             ids = tuple(found.passage_id for found in first)
-        return ranked(ids, self.scores(question, self._tokens.rows(ids)), k)
+        return ranked(ids, self.scores(question, self.tokens.rows(ids)), k)
 
     def scores(self, question: str, rows: Sequence[int]) -> NDArray[np.float32]:
         """Score some passages by their places in the table, shape (len(rows),)."""
-        matches = self._tokens.best_matches(self._questions.tokens(question), rows)
+        matches = self.tokens.best_matches(self.questions.tokens(question), rows)
         return np.asarray(matches.mean(axis=0), dtype=np.float32)

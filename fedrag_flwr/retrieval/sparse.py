@@ -57,7 +57,6 @@ class Bm25Retriever:
 
         logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to tell each index that it builds
         chosen = settings or Bm25Settings()
-        self.id = f"bm25({chosen})"
         self._split = split
         self._ids = [passage.id for passage in passages]
         self._index = bm25s.BM25(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,21 +25,20 @@ DEPTH = 100  # places of the first stage that count; beyond them only passages t
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class KeySpaceRetriever:
     """Ranks passages by a key space (HKVM-RAG); a passage without any score is not ranked."""
 
-    def __init__(self, space: KeySpace, seeds: VertexSeeds, otherwise: Retriever) -> None:
-        self.id = f"{space.id} else {otherwise.id}"
-        self._space = space
-        self._seeds = seeds
-        self._otherwise = otherwise
+    space: KeySpace  # the keys, over the passages
+    seeds: VertexSeeds  # finds the vertices that a question mentions, among the space's
+    otherwise: Retriever  # ranks where a question mentions none
 
     def rank(self, question: str, k: int) -> Ranking:
         """Give at most k passages, best first; equal scores in the order of their ids."""
-        seeds = self._seeds.seeds(question)
+        seeds = self.seeds.seeds(question)
         if not np.any(seeds):
-            return self._otherwise.rank(question, k)
-        return ranked(self._space.table.passages, self._space.scores(seeds), k, above=0.0)
+            return self.otherwise.rank(question, k)
+        return ranked(self.space.table.passages, self.space.scores(seeds), k, above=0.0)
 
 
 class SecondHopRetriever:
@@ -54,7 +54,6 @@ class SecondHopRetriever:
     def __init__(self, first: Retriever, passages: Sequence[Passage], split: Words = words) -> None:
         from sklearn.feature_extraction.text import CountVectorizer  # type: ignore[import-untyped, unused-ignore]
 
-        self.id = f"second-hop({first.id})"
         self._first = first
         self._ids = [passage.id for passage in passages]
         self._place = {name: row for row, name in enumerate(self._ids)}

@@ -33,12 +33,12 @@ class Reading:
     what: str = ""  # why nothing could be read
 
 
+@dataclass(slots=True, eq=False)
 class Documents:
     """Reads a device's documents when it is told to; whoever tells it lets one reading end before the next."""
 
-    def __init__(self, build: Callable[[], BuildReport]) -> None:
-        self._build = build
-        self.reading = Reading()
+    build: Callable[[], BuildReport]  # brings the memory up to date
+    reading: Reading = field(default_factory=Reading)
 
     def read(self) -> Reading:
         """Bring the memory up to date, and tell what that came to.
@@ -47,7 +47,7 @@ class Documents:
         """
         self.reading = Reading("reading")
         try:
-            report = self._build()
+            report = self.build()
         except FedragError as error:
             told("documents are not read", error=type(error).__name__)
             self.reading = Reading("failed", what=str(error))

@@ -19,7 +19,7 @@ from fedrag_flwr.privacy.outgoing import FILE, OutgoingLedger
 from fedrag_flwr.service.accounting import view_shared
 from fedrag_flwr.service.application import error_response
 from fedrag_flwr.service.browse import STATIC, Window, add_page, make_router
-from fedrag_flwr.service.sites import OwnSiteOnly
+from fedrag_flwr.service.guarding import OwnSiteOnly
 from fedrag_flwr.settings import Settings
 from tests.memory.store.samples import delta, memory, new_document, open_store, two_documents
 

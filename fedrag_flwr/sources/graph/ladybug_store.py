@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,18 +82,18 @@ class LadybugStore:
         """Nothing stays open between sessions."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class _Session:
-    def __init__(self, connection: Connection, place: str) -> None:
-        self._connection = connection
-        self._place = place
+    connection: Connection
+    place: str
 
     def rows(self, query: str, parameters: Mapping[str, object]) -> list[tuple[object, ...]]:
         try:
-            result = self._connection.execute(query, dict(parameters))
+            result = self.connection.execute(query, dict(parameters))
             assert not isinstance(result, list)
             return [tuple(_plain(value) for value in row) for row in result.get_all()]
         except RuntimeError as error:
-            raise failure(error, self._place) from None
+            raise failure(error, self.place) from None
 
 
 def _plain(value: object) -> object:
