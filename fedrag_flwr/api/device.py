@@ -225,7 +225,7 @@ class Device:
     def _asked(self, question: str, heard: Heard | None) -> Answer:
         self._built()
         asked = Question(new_id(), question_line(question), self.name)
-        found = self.edge.ask_at_home(asked, heard)
+        found, _ = self.edge.ask_at_home(asked, heard)
         return answer_of(given(asked.id, question, found, self.edge.trace(found), time.time()))
 
     def _built(self) -> None:
@@ -256,7 +256,7 @@ class Device:
         """The passages that the learned reranker puts first, with its log-odds and the answer path to each."""
         import pandas as pd
 
-        chosen = self.edge.orders.choose(question, limit)
+        chosen = self.edge.order.choose(question, limit)
         rows = [(one.passage_id, one.title, one.score, one.path) for one in chosen]
         return pd.DataFrame(rows, columns=["passage", "title", "log_odds", "path"])
 

@@ -97,9 +97,7 @@ def _asked_at(name: str, store: Path | None, changes: list[str] | None, *, here:
 
         def ask_one(question: str, wait: bool, heard: Heard | None) -> GivenAnswer:
             asked = Question(new_id(), question, device.name)
-            answer, waits = settled(
-                lambda: device.ask_or_wait(asked, heard) if wait else (device.ask_at_home(asked, heard), False)
-            )
+            answer, waits = settled(lambda: device.ask_at_home(asked, heard, help=wait))
             return given(asked.id, question, answer, device.trace(answer), time.time(), waiting=waits)
 
         yield ask_one

@@ -177,7 +177,7 @@ def show_paths(
 ) -> None:
     """Show the passages that the controller puts first for a question, and the answer path to each."""
     with open_as_configured(name, store, changes) as device:
-        chosen = device.orders.choose(question_of(question), limit)
+        chosen = device.order.choose(question_of(question), limit)
     if as_json:
         print_json(chosen)
         return

@@ -42,7 +42,7 @@ def build_device(device: EdgeDevice, *, memories: bool, graph: bool, empty: bool
         if report.added or report.changed or report.removed:
             device.controller.forget()
             if memories:
-                device.orders.prepare()
+                device.order.prepare()
         if graph:
             report = device.graph.extend(report, progress)
     if not memories or device.writes_later:

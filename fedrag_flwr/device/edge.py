@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedrag_flwr.device.modes import DeviceAnswers, Engines, Memories
+from fedrag_flwr.device.modes import DeviceAnswers, Engines
 from fedrag_flwr.device.views import TraceLine, trace_answer
 from fedrag_flwr.errors import PrivacyError, WireError
 from fedrag_flwr.home_paths import fedrag_home, valid_name
@@ -24,7 +24,6 @@ from fedrag_flwr.records import (
     BuildReport,
     ControllerRequest,
     ControllerUpdate,
-    Delta,
     DeviceCard,
     DocumentState,
     Evidence,
@@ -33,12 +32,6 @@ from fedrag_flwr.records import (
     OpenQuestion,
     Progress,
     Question,
-    SealedFinish,
-    SealedMessages,
-    WaitingBatch,
-    WaitingRequest,
-    WalkReply,
-    WalkRequest,
     silent,
 )
 from fedrag_flwr.records.isolate import isolated
@@ -63,7 +56,7 @@ if TYPE_CHECKING:
     from fedrag_flwr.privacy.seals import SealingKey
     from fedrag_flwr.retrieval.device_controller import DeviceController, TrainingQuestion
     from fedrag_flwr.retrieval.evidence_sources import DeviceSources
-    from fedrag_flwr.retrieval.order import EvidenceOrders
+    from fedrag_flwr.retrieval.order import DeviceOrder
     from fedrag_flwr.sources.open_source import SourceSet
 
 NAMES = "names.sqlite"  # beside the store: the private names that the export filter has learnt
@@ -178,12 +171,6 @@ class EdgeDevice:
 
         return write_memories(self, progress, stop, first)
 
-    def import_shared_memory(self, delta: Delta) -> ImportReport:
-        """Take in others' memories; what is malformed is refused and counted by reason."""
-        from fedrag_flwr.device.shared_memory import take_shared_memory
-
-        return take_shared_memory(self.store, delta)
-
     def answer(
         self,
         questions: Sequence[Question],
@@ -211,21 +198,14 @@ class EdgeDevice:
         """Answer one question at home, with its evidence."""
         return self.answers.ask(question, mode)
 
-    def ask_at_home(self, question: Question, heard: Heard | None = None) -> Answer:
+    def ask_at_home(self, question: Question, heard: Heard | None = None, *, help: bool = False) -> tuple[Answer, bool]:
         """Answer one question from memory, and with home's own evidence where memory is not enough.
 
-        `heard` is told all of what the model writes so far, each time that it grows. The answer may be another.
-        """
-        answer, _ = self.answers.ask_at_home(question, heard)
-        return answer
-
-    def ask_or_wait(self, question: Question, heard: Heard | None = None) -> tuple[Answer, bool]:
-        """Home's answer, and whether the question waits for a better one of the federation.
-
-        `heard` as in `ask_at_home`.
+        `heard` is told all of what the model writes so far, each time that it grows; the answer may be another. With
+        `help` the question may wait for a better answer of the federation; the second value says whether it does.
         """
         answer, sure = self.answers.ask_at_home(question, heard)
-        return answer, not sure and self.waiting.let_wait(question)
+        return answer, help and not sure and self.waiting.let_wait(question)
 
     def receive(self, answers: Sequence[Answer]) -> AnswerBatch:
         """Keep answers that were made elsewhere for this device, and release those that nobody here waits for.
@@ -286,16 +266,6 @@ class EdgeDevice:
         ]
         return self._told(outcomes, mode, admission)
 
-    def finish_sealed(self, given: SealedFinish, run: str) -> AnswerBatch:
-        """Answer open questions with what other devices sealed for this one."""
-        return self.finish(given.questions, self.sealed.evidence(given.messages, run), given.mode)
-
-    def give_sealed(self, asked: SealedMessages, run: str) -> SealedMessages:
-        """Evidence for requests in sealed messages, sealed for those who asked."""
-        from fedrag_flwr.exchange.sealed import give_sealed
-
-        return give_sealed(self.name, self.key, asked, self.giving.evidence, run)
-
     def _told(self, outcomes: Sequence[Answer | OpenQuestion], mode: AnswerMode, admission: Admission) -> AnswerBatch:
         """Keep answers that people here wait for, and give what leaves: of their own only whether they are there."""
         answers = [*admission.refused, *(one for one in outcomes if isinstance(one, Answer))]
@@ -303,14 +273,6 @@ class EdgeDevice:
         self.waiting.keep(answers)
         texts = {question.id: question.text for question in admission.questions}
         return self.releases.batch(answers, still_open, mode, admission.own, texts)
-
-    def offer(self, request: WaitingRequest) -> WaitingBatch:
-        """Questions of the people here that a run may close."""
-        return self.waiting.offer(request)
-
-    def walk(self, request: WalkRequest) -> WalkReply:
-        """Reply to the hops of other devices' questions, through the export filter."""
-        return self.walks.walk(request)
 
     # --- its parts: what answers ------------------------------------------------------------------
 
@@ -324,16 +286,12 @@ class EdgeDevice:
     @property
     def engine(self) -> Engine:
         """The inference engine over all memories of the store's present version."""
-        return self.engine_over("all")
-
-    def engine_over(self, memories: Memories) -> Engine:
-        """The inference engine over the store's present version."""
-        return self.engines.over(memories)
+        return self.engines.over("all")
 
     @cached_property
     def engines(self) -> Engines:
         """Its inference engines."""
-        return Engines(self.name, self.store, self.settings, self.models, self.orders)
+        return Engines(self.name, self.store, self.settings, self.models, self.order)
 
     @cached_property
     def answers(self) -> DeviceAnswers:
@@ -358,11 +316,11 @@ class EdgeDevice:
         return DeviceController(self.name, self.store, self.root, self.rankings, self.settings.seed)
 
     @cached_property
-    def orders(self) -> EvidenceOrders:
-        """The orders in which its passages become evidence."""
-        from fedrag_flwr.retrieval.order import EvidenceOrders
+    def order(self) -> DeviceOrder:
+        """The order in which its passages become evidence."""
+        from fedrag_flwr.retrieval.order import DeviceOrder
 
-        return EvidenceOrders(self)
+        return DeviceOrder(self)
 
     @cached_property
     def graph(self) -> DeviceGraph:
@@ -378,7 +336,7 @@ class EdgeDevice:
 
         paths = (self.root, self.kept)
         own = (self.name, self.store, self.export, self.models, self.settings)
-        return DeviceWalks(*own, *paths, self.sums, self.orders)
+        return DeviceWalks(*own, *paths, self.sums, self.order)
 
     # --- its parts: what leaves, and what comes -----------------------------------------------------
 

@@ -25,7 +25,7 @@ from fedrag_flwr.text.segment import under_title
 if TYPE_CHECKING:
     from fedrag_flwr.device.edge import EdgeDevice
     from fedrag_flwr.overlay.answer_cache import AnswerCache
-    from fedrag_flwr.retrieval.order import EvidenceOrders
+    from fedrag_flwr.retrieval.order import DeviceOrder
 
 TOP_K = 5  # memories that localise the Cognizer's evidence (FD-RAG: K)
 PASSAGES = 10  # of an order's first passages so many give their sentences
@@ -40,7 +40,7 @@ class Engines:
     store: MemoryStore  # its memory
     settings: Settings  # of the run
     models: Models
-    orders: EvidenceOrders  # whose sentences the slow path reads
+    order: DeviceOrder  # whose sentences the slow path reads
     _kept: dict[Memories, tuple[int, Engine]] = field(init=False, default_factory=dict)
     _making: threading.Lock = field(init=False, default_factory=threading.Lock)
 
@@ -99,7 +99,7 @@ class Engines:
             tools.encoder,
             tools.pipeline,
             limits,
-            self.orders.chosen(),
+            self.order.chosen(),
         )
 
     def _support(self, item: MemoryItem) -> list[str]:

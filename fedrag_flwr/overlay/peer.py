@@ -48,7 +48,7 @@ from fedrag_flwr.records import (
     WalkReply,
     WalkRequest,
 )
-from fedrag_flwr.retrieval.order import EvidenceOrders
+from fedrag_flwr.retrieval.order import DeviceOrder
 from fedrag_flwr.settings import Settings, fedrag_home
 
 _LOG = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class DeviceWalks:
         Where sketches and their budget are kept; they outlive the store, or the budget would start anew.
     sums
         Of this device's groups, for topics that are learnt.
-    orders
+    order
         In which it reads evidence: answers that are kept hang on them, too.
     """
 
@@ -92,7 +92,7 @@ class DeviceWalks:
         root: Path,
         kept: Path,
         sums: GroupSums,
-        orders: EvidenceOrders,
+        order: DeviceOrder,
     ) -> None:
         self.device = device
         self.store = store
@@ -102,7 +102,7 @@ class DeviceWalks:
         self._root = root
         self._kept = kept
         self._sums = sums
-        self._orders = orders
+        self._order = order
         self.clock: Clock = time.time  # seconds since the epoch
 
     # --- questions of this device -----------------------------------------------------------------
@@ -208,7 +208,7 @@ class DeviceWalks:
     def cache(self) -> AnswerCache:
         """Answers that may be given again: those that were made as they would be now."""
         limits = (self.settings.overlay.cache_similarity, CACHE_HOURS)
-        by = f"{self._made_with} {self._orders.id}".strip()  # what orders evidence may be replaced meanwhile
+        by = f"{self._made_with} {self._order.id}".strip()  # what orders evidence may be replaced meanwhile
         return AnswerCache(self.device, self.store, self.notes, *limits, by, self.clock)
 
     @cached_property

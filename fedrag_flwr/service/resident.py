@@ -6,7 +6,7 @@ import itertools
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Literal
 
@@ -22,7 +22,6 @@ from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.nodes import Node
 from fedrag_flwr.records import Answer, BuildReport, Clock, Question
 from fedrag_flwr.records.isolate import settled
-from fedrag_flwr.retrieval.device_controller import TrainingQuestion
 from fedrag_flwr.service.answers import GivenAnswer, RecentAnswers, given
 from fedrag_flwr.service.config import DeviceConfig
 from fedrag_flwr.service.keeping import OpenDevices
@@ -144,15 +143,11 @@ class Resident:
         handler = HANDLERS.get(message_type)
         if handler is None:
             raise WireError("no such message type", where="message", fix="run the same version on all devices")
-        visitor = _Visitor(self, Node(self.config.own, config), handler.writes)
-        reply = to_bytes(respond(visitor, message_type, from_bytes(content, message_type), run))
+        node, made = Node(self.config.own, config), self._opened if handler.writes else self._runs.device
+        reply = respond(node, lambda: made(node.settings), message_type, from_bytes(content, message_type), run)
         if handler.writes:
             self._retire(home=message_type in _UNVERSIONED)
-        return reply
-
-    def visited(self, node: Node, *, alone: bool) -> AbstractContextManager[EdgeDevice]:
-        """The device as a run finds it: one that is open already, or `alone` one for this message only."""
-        return self._opened(node.settings) if alone else self._runs.device(node.settings)
+        return to_bytes(reply)
 
     # --- its documents ------------------------------------------------------------------------------
 
@@ -211,7 +206,7 @@ class Resident:
 
     def _answered(self, asked: Question, help: bool, heard: Heard | None) -> GivenAnswer:
         with self.device() as device:
-            answer, waits = device.ask_or_wait(asked, heard) if help else (device.ask_at_home(asked, heard), False)
+            answer, waits = device.ask_at_home(asked, heard, help=help)
             told = given(asked.id, asked.text, answer, device.trace(answer), self._clock(), waiting=waits)
         self.answers.put(told)
         return told
@@ -234,24 +229,6 @@ class Resident:
         if isinstance(generator, LlamaGenerator):
             self._used = generator  # for who asks how busy it is, without loading it
         return generator
-
-
-@dataclass(frozen=True, slots=True)
-class _Visitor:
-    """Where a message arrives: the resident device, under what its own settings and a run's say together."""
-
-    resident: Resident
-    node: Node
-    alone: bool
-
-    def name(self) -> str:
-        return self.node.name()
-
-    def device(self) -> AbstractContextManager[EdgeDevice]:
-        return self.resident.visited(self.node, alone=self.alone)
-
-    def training_questions(self) -> list[TrainingQuestion]:
-        return self.node.training_questions()
 
 
 def joined(device: EdgeDevice, first: GivenAnswer, later: Answer | None) -> GivenAnswer:

@@ -99,7 +99,7 @@ def ask_set(name: str, asked: AnswerSet, systems: Sequence[str], settings: Setti
 def engine_under(device: EdgeDevice, settings: Settings) -> Engine:
     """A device's inference engine over all memories under other settings of reading and answering."""
     models = load_models(settings.models, fedrag_home(settings.home))
-    return Engines(device.name, device.store, settings, models, device.orders).over("all")
+    return Engines(device.name, device.store, settings, models, device.order).over("all")
 
 
 def nearest_memories(device: EdgeDevice, questions: Sequence[GoldQuestion]) -> list[float]:

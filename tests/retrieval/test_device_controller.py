@@ -10,6 +10,7 @@ from typing import Literal
 import pytest
 
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.device.shared_memory import take_shared_memory
 from fedrag_flwr.errors import NotFoundError, StoreFullError
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change
@@ -52,7 +53,7 @@ def take_others_memory(device: EdgeDevice) -> None:
     version = device.store.version
     [vector] = device.models.encoder.encode([ASKED])
     item = MemoryItem("f" * 32, ASKED, "Mount Cairl", "single", "LOC", ("e" * 32,), ("ossel",), vector, "bridges")
-    device.import_shared_memory(Delta("shared-1", 0, 1, (item,), ()))
+    take_shared_memory(device.store, Delta("shared-1", 0, 1, (item,), ()))
     assert device.store.version > version
 
 
@@ -80,13 +81,13 @@ def test_a_full_disk_is_in_no_questions_way(
 ) -> None:
     with opened(root) as device:
         with full_disk():
-            found = [one.passage_id for one in device.orders.by(order).rank(ASKED, 2)]
+            found = [one.passage_id for one in device.order.by(order).rank(ASKED, 2)]
         assert set(found) == {"ossel#0", "mount-cairl#0"}
         assert not (root / "store" / file).exists()
         told = [one.getMessage() for one in caplog.records if one.name == "fedrag_flwr.files"]
         assert f"{file} is not kept: {os.strerror(errno.ENOSPC)}" in told
         take_others_memory(device)
-        assert [one.passage_id for one in device.orders.by(order).rank(ASKED, 2)] == found
+        assert [one.passage_id for one in device.order.by(order).rank(ASKED, 2)] == found
         assert (root / "store" / file).exists()  # there is room again
 
 

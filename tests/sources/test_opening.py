@@ -128,7 +128,7 @@ def test_a_folder_that_may_not_be_looked_at_fails_the_build_and_nothing_else(
         lock(place, patch)
         device = device_at(tmp_path, documents, ())
         assert device.describe().sources == ("folder",)
-        assert device.ask_at_home(Question("q", "Who designed Tarn Bridge?", "here")).text == "Odile Varro"
+        assert device.ask_at_home(Question("q", "Who designed Tarn Bridge?", "here"))[0].text == "Odile Varro"
         with pytest.raises(SourceError, match="Permission denied") as refused:
             device.build()
         assert "BindReadOnlyPaths" in refused.value.fix
