@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedrag_flwr.models import load_encoder, load_endpoint, load_generator
 from fedrag_flwr.models.base import Generator, TextEncoder
 from fedrag_flwr.models.choose import meant_by_auto
 from fedrag_flwr.models.files import configured_path, file_sha256
+from fedrag_flwr.models.load import load_encoder, load_endpoint, load_generator
 from fedrag_flwr.models.multilingual import multilingual_folder
 from fedrag_flwr.models.registry import MULTILINGUAL, REGISTRY
 from fedrag_flwr.records import Progress, silent

@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import tomli_w
+
 from fedrag_flwr.errors import FederationError, SettingError
 from fedrag_flwr.settings import Plain
 
@@ -210,9 +212,7 @@ def app_directory(configured: Path | None = None) -> Path:
 
 
 def _toml(value: Plain) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return json.dumps(value) if isinstance(value, str) else repr(value)
+    return tomli_w.dumps({"value": value}).partition(" = ")[2].strip()
 
 
 def _found(pattern: re.Pattern[str], line: str) -> str:

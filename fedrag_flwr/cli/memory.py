@@ -393,12 +393,9 @@ def inspect_source(
     ],
 ) -> None:
     """Propose a mapping file: read it, leave out what should not be read, and give it to `fedrag build --source`."""
-    from fedrag_flwr.sources.graph.mapping import graph_toml
-    from fedrag_flwr.sources.mapping import without_password
+    from fedrag_flwr.sources.mapping import mapping_toml, without_password
     from fedrag_flwr.sources.open_source import filled_url, proposed_mapping, url_of
-    from fedrag_flwr.sources.sql.mapping import SqlMapping, sql_toml
 
     mapping = proposed_mapping(filled_url(url) or url)
     mapping = mapping.model_copy(update={"url": without_password(url_of(url) or url)})
-    text = sql_toml(mapping) if isinstance(mapping, SqlMapping) else graph_toml(mapping)
-    typer.echo(text, nl=False)  # as it is: it goes into a file
+    typer.echo(mapping_toml(mapping), nl=False)  # as it is: it goes into a file

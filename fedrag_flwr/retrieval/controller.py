@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from fedrag_flwr.errors import SettingError, StoreCorruptError, StoreMismatchError
-from fedrag_flwr.files import replace_file
+from fedrag_flwr.errors import SettingError, StoreMismatchError
+from fedrag_flwr.files import read_fitted, replace_file
 from fedrag_flwr.retrieval.base import Ranking, Retriever, ranked, scaled
 
 Floats = NDArray[np.float64]
@@ -158,13 +157,13 @@ class Controller:
         replace_file(path, (kept.model_dump_json(indent=1) + "\n").encode())
 
     @classmethod
-    def load(cls, path: Path) -> Self:
+    def load(cls, path: Path) -> Controller:
         """Read what `save` wrote; raises StoreCorruptError where the file is missing, torn, or not a controller, and
         StoreMismatchError where it was written by another version, whose features are not these.
         """
-        try:
-            fields = json.loads(path.read_bytes())
-            if isinstance(fields, dict) and fields.get("version") != VERSION:
+
+        def made(fields: Any) -> Controller:
+            if fields.get("version") != VERSION:
                 raise StoreMismatchError("the controller has another version", where=path.name, fix="fit it again")
             kept = _Kept.model_validate(fields)
             features = ControllerFeatures(kept.sources, kept.depth)
@@ -172,8 +171,8 @@ class Controller:
                 raise StoreMismatchError("the controller has other features", where=path.name, fix="fit it again")
             scaling = Scaling(np.array(kept.mean), np.array(kept.deviation))
             return cls(features, scaling, np.array(kept.weights), kept.bias, kept.fitted_on)
-        except (OSError, ValidationError, SettingError, json.JSONDecodeError, UnicodeDecodeError):
-            raise StoreCorruptError("is not a controller", where=path.name, fix="fit it again") from None
+
+        return read_fitted(path, made)
 
 
 class _Kept(BaseModel):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import zipfile
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreMismatchError, WireError
-from fedrag_flwr.files import best_effort, replace_file
+from fedrag_flwr.files import best_effort, read_arrays, write_arrays
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.records import ControllerRequest, ControllerUpdate
 from fedrag_flwr.retrieval.base import Ranking
@@ -122,13 +119,12 @@ class DeviceController:
         ]
         key = hashlib.sha256(json.dumps(wanted).encode()).hexdigest()
         kept = self.root / _EXAMPLES
-        with suppress(StoreMismatchError):  # none yet, or of other questions or documents
-            return _read_examples(kept, key)
+        with suppress(StoreMismatchError, KeyError):  # none yet, or of other questions or documents
+            arrays = read_arrays(kept, key)
+            return Examples(arrays["values"], arrays["supports"])
         made = Examples.of(FEATURES, [self._labelled(one) for one in own], _FITTING, np.random.default_rng(self.seed))
-        body = io.BytesIO()
-        np.savez(body, key=np.array(key), values=made.values, supports=made.supports)
         with best_effort(kept):
-            replace_file(kept, body.getvalue())
+            write_arrays(kept, key, values=made.values, supports=made.supports)
         return made
 
     def _file(self, weights: str) -> Path:
@@ -157,14 +153,3 @@ class DeviceController:
 def features_id(features: ControllerFeatures) -> str:
     """Names a set of features, so that two sides know that they mean the same."""
     return hashlib.sha256(json.dumps([features.depth, *features.names]).encode()).hexdigest()[:16]
-
-
-def _read_examples(path: Path, key: str) -> Examples:
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            if str(arrays["key"]) != key:
-                raise StoreMismatchError("the examples are of other questions", where=path.name)
-            values: NDArray[np.float64] = arrays["values"]
-            return Examples(values, arrays["supports"])
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise StoreMismatchError("there are no examples", where=path.name) from error

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreMismatchError
-from fedrag_flwr.files import replace_file
+from fedrag_flwr.files import read_arrays, write_arrays
 from fedrag_flwr.records import Passage
 from fedrag_flwr.retrieval.base import Ranking, Retriever, ranked, searchable_text
 from fedrag_flwr.retrieval.dense import QuestionVectors
@@ -74,21 +72,17 @@ class TokenTable:
 
     def save(self, path: Path, key: str) -> None:
         """Write the vectors, at once or not at all, under a key that names passages and encoder."""
-        body = io.BytesIO()
-        np.savez(body, key=np.array(key), codes=self.codes, scales=self.scales, bounds=self.bounds)
-        replace_file(path, body.getvalue())
+        write_arrays(path, key, codes=self.codes, scales=self.scales, bounds=self.bounds)
 
     @classmethod
     def load(cls, path: Path, ids: Sequence[str], key: str) -> TokenTable:
         """Read what `save` wrote under this key for these passages; raises StoreMismatchError where there is no such
         file, it is torn, or it was written under another key.
         """
+        kept = read_arrays(path, key)
         try:
-            with np.load(path, allow_pickle=False) as arrays:
-                if str(arrays["key"]) != key:
-                    raise StoreMismatchError("the token vectors are of other passages", where=path.name)
-                return cls(ids, arrays["codes"], arrays["scales"], arrays["bounds"])
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            return cls(ids, kept["codes"], kept["scales"], kept["bounds"])
+        except (KeyError, IndexError) as error:
             raise StoreMismatchError("there are no token vectors", where=path.name) from error
 
     def rows(self, ids: Sequence[str]) -> list[int]:

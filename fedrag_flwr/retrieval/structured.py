@@ -13,7 +13,7 @@ from fedrag_flwr.errors import StoreMismatchError
 from fedrag_flwr.hypergraph.tuples import KeySpace, VertexSeeds
 from fedrag_flwr.records import Passage
 from fedrag_flwr.retrieval.base import Ranking, Retriever, ranked, scaled, searchable_text
-from fedrag_flwr.retrieval.sparse import Words, words
+from fedrag_flwr.retrieval.sparse import words
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix  # type: ignore[import-untyped, unused-ignore]
@@ -51,15 +51,15 @@ class SecondHopRetriever:
     passage without a title is never led to.
     """
 
-    def __init__(self, first: Retriever, passages: Sequence[Passage], split: Words = words) -> None:
+    def __init__(self, first: Retriever, passages: Sequence[Passage]) -> None:
         from sklearn.feature_extraction.text import CountVectorizer  # type: ignore[import-untyped, unused-ignore]
 
         self._first = first
         self._ids = [passage.id for passage in passages]
         self._place = {name: row for row, name in enumerate(self._ids)}
-        of_titles = {word for passage in passages for word in split(passage.title)}
+        of_titles = {word for passage in passages for word in words(passage.title)}
         vocabulary = ["", *sorted(of_titles)]  # a vocabulary may not be empty; no text holds the word ""
-        self._counter = CountVectorizer(analyzer=split, vocabulary=vocabulary, binary=True, dtype=np.float64)
+        self._counter = CountVectorizer(analyzer=words, vocabulary=vocabulary, binary=True, dtype=np.float64)
         self._told: csr_matrix = self._counter.transform([searchable_text(passage) for passage in passages])
         holders = np.asarray(self._told.sum(axis=0)).ravel()
         rarity = np.log1p((len(self._ids) - holders + 0.5) / (holders + 0.5))

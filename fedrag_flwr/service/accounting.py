@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,11 +70,8 @@ class SharedView:
 
 def view_shared(store: MemoryStore, settings: Settings, kept: Path) -> SharedView:
     """Draw up the account of a device; raises StoreError where a ledger cannot be read."""
-    ledger = OutgoingLedger(kept / outgoing.FILE)
-    try:
+    with closing(OutgoingLedger(kept / outgoing.FILE)) as ledger:
         kinds, newest = ledger.by_kind(), ledger.newest(_MOST_ROWS)
-    finally:
-        ledger.close()
     files = (("entities", kept / BUDGET), ("documents", kept / SKETCH_BUDGET))
     flat, device = settings.flat(), store.identity["device"]
     return SharedView(
@@ -86,8 +84,5 @@ def view_shared(store: MemoryStore, settings: Settings, kept: Path) -> SharedVie
 
 
 def _account(path: Path, limit: float) -> BudgetAccount:
-    ledger = BudgetLedger(path, limit)
-    try:
+    with closing(BudgetLedger(path, limit)) as ledger:
         return ledger.account()
-    finally:
-        ledger.close()

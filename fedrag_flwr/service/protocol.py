@@ -33,35 +33,15 @@ MOST_JSON = 2**16  # bytes of a request with JSON in it
 MOST_HEAD = 2**18  # bytes of a run's settings before a message's content
 OFF = "off"  # as a node's `service`: handle messages in this process, and say nothing about it
 
+_QUERIES = (
+    "answer centroids deliver describe documents enclave encrypt finish finish_sealed gossip hits import "
+    "open_answers overview retrieve retrieve_sealed rounded_overview route seal_summaries sealed_overview "
+    "share summaries waiting walk"
+)
+_TRAININGS = "build controller group topics"
 MESSAGE_TYPES = (
-    "query.answer",
-    "query.centroids",
-    "query.enclave",
-    "query.deliver",
-    "query.describe",
-    "query.documents",
-    "query.encrypt",
-    "query.finish",
-    "query.finish_sealed",
-    "query.gossip",
-    "query.hits",
-    "query.import",
-    "query.open_answers",
-    "query.overview",
-    "query.retrieve",
-    "query.retrieve_sealed",
-    "query.rounded_overview",
-    "query.route",
-    "query.seal_summaries",
-    "query.sealed_overview",
-    "query.share",
-    "query.summaries",
-    "query.waiting",
-    "query.walk",
-    "train.build",
-    "train.controller",
-    "train.group",
-    "train.topics",
+    *(f"query.{name}" for name in _QUERIES.split()),
+    *(f"train.{name}" for name in _TRAININGS.split()),
 )
 
 

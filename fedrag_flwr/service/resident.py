@@ -14,13 +14,13 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, NotFoundError, WireError
 from fedrag_flwr.handling import HANDLERS, respond
 from fedrag_flwr.home_paths import new_id
-from fedrag_flwr.loaded_models import Models, load_models
+from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.memory.generate.memory_writer import Written
 from fedrag_flwr.memory.store.outbox import WaitingQuestion
 from fedrag_flwr.models.base import Generator, Heard
 from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.nodes import Node
-from fedrag_flwr.records import Answer, BuildReport, Clock, Question
+from fedrag_flwr.records import Answer, BuildReport, Question
 from fedrag_flwr.records.isolate import settled
 from fedrag_flwr.service.answers import GivenAnswer, RecentAnswers, given
 from fedrag_flwr.service.config import DeviceConfig
@@ -48,11 +48,10 @@ class Resident:
     least of.
     """
 
-    def __init__(self, config: DeviceConfig, clock: Clock = time.time) -> None:
+    def __init__(self, config: DeviceConfig) -> None:
         self.config = config
         self.name = config.name
         self.answers = RecentAnswers()
-        self._clock = clock
         self._node = Node({TOKENS: IDLE_TOKENS, **config.own}, config.settings)
         self._settings = self._node.settings
         self._used: LlamaGenerator | None = None
@@ -61,11 +60,6 @@ class Resident:
         self._home = OpenDevices(config.root, self._opened, 1)
         self._runs = OpenDevices(config.root, self._opened, config.service.open_devices)
         self.warm()  # what is wrong with the settings, the models or the store shows at once
-
-    @property
-    def models(self) -> Models:
-        """The models."""
-        return self._models
 
     def device(self) -> AbstractContextManager[EdgeDevice]:
         """The device under its own settings, for the people at it."""
@@ -207,7 +201,7 @@ class Resident:
     def _answered(self, asked: Question, help: bool, heard: Heard | None) -> GivenAnswer:
         with self.device() as device:
             answer, waits = device.ask_at_home(asked, heard, help=help)
-            told = given(asked.id, asked.text, answer, device.trace(answer), self._clock(), waiting=waits)
+            told = given(asked.id, asked.text, answer, device.trace(answer), time.time(), waiting=waits)
         self.answers.put(told)
         return told
 

@@ -80,15 +80,14 @@ class Source(Protocol):
 class SourceHit:
     """A record that a source found for a question; it stays on the device.
 
-    `document_id` is that of the document which the same source's `read` makes of the record, `provenance` says where in
-    the source it stands (a file, a table with its key, a vertex), and `score` grows with relevance within one search.
+    `document_id` is that of the document which the same source's `read` makes of the record, and `score` grows with
+    relevance within one search.
     """
 
     document_id: str
     title: str
     text: str
     score: float
-    provenance: str
 
 
 class SearchableSource(Source, Protocol):

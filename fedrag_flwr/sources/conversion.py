@@ -24,11 +24,6 @@ class Converter:
     ) -> None:
         self._child = Child(worker, [str(memory), str(most_text)], seconds, most_text + _AROUND)
 
-    @property
-    def starts(self) -> int:
-        """How often the process was started."""
-        return self._child.starts
-
     def read(self, name: str, suffix: str, raw: bytes) -> tuple[str, str]:
         """Give a file's title and text; raises DocumentError where the file cannot be read, or reading it crashed or
         took too long; the next one is read all the same. A library's warnings are logged under `name`.

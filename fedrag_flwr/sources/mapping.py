@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
+import tomli_w
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fedrag_flwr.errors import SourceError
@@ -57,6 +58,12 @@ def parse_mapping(kind: type[M], text: str, where: str) -> M:
         raise SourceError(
             f"the mapping file is wrong: {wrong}", where=where, fix="fedrag source inspect URL proposes one"
         ) from None
+
+
+def mapping_toml(mapping: MappingPart) -> str:
+    """Write a mapping of either kind as a mapping file; what is as by default is left out, but for kind and name."""
+    shown = mapping.model_dump(by_alias=True, include={"kind", "name"})
+    return tomli_w.dumps(shown | mapping.model_dump(by_alias=True, exclude_defaults=True))
 
 
 def expand_url(url: str, folder: Path) -> str:

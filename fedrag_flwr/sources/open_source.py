@@ -11,12 +11,11 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from fedrag_flwr.errors import EmptySourceError, SettingError, SourceError
-from fedrag_flwr.models import LateInteractionReranker
-from fedrag_flwr.models.base import TextEncoder
+from fedrag_flwr.models.encoder import LateInteractionReranker
 from fedrag_flwr.retrieval.base import ranked
 from fedrag_flwr.sources.base import MEANT_EMPTY, Reading, SearchableSource, SourceHit
 from fedrag_flwr.sources.folder import MAPPING_FILES, FolderSource, looked_at, mode_of
@@ -29,7 +28,9 @@ from fedrag_flwr.sources.sql.mapping import SqlMapping
 from fedrag_flwr.sources.sql.proposal import propose_mapping as propose_sql
 from fedrag_flwr.sources.sql.source import SqlSource
 from fedrag_flwr.sources.text_search import TextSearch
-from fedrag_flwr.text.base import Pipeline
+
+if TYPE_CHECKING:
+    from fedrag_flwr.loaded_models import Models
 
 _FOLDERS = 64  # whose texts a process holds, with their vectors
 _SQL = ("sqlite", "mariadb", "mysql", "postgresql")
@@ -40,20 +41,6 @@ _KNOWN = "name a folder, a mapping file (.toml), an SQLite file (.db, .sqlite), 
 
 def _never(_: str) -> bool:
     return False
-
-
-class Models(Protocol):
-    """The models that sources take; a device's models has them."""
-
-    @property
-    def encoder(self) -> TextEncoder:
-        """Of texts and their tokens."""
-        ...
-
-    @property
-    def pipeline(self) -> Pipeline:
-        """Finds entities in questions."""
-        ...
 
 
 def proposed_mapping(url: str) -> SqlMapping | GraphMapping:

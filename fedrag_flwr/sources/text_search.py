@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,7 @@ from fedrag_flwr.records import Document, Passage
 from fedrag_flwr.retrieval.base import Ranking, ranked, searchable_text
 from fedrag_flwr.retrieval.sparse import Bm25Retriever, Bm25Settings, content_words
 from fedrag_flwr.sources.base import Reading, Source, SourceHit
-from fedrag_flwr.sources.keeping import Kept
-from fedrag_flwr.sources.source_search import SearchTools, bounded, content_version, unit_interval
+from fedrag_flwr.sources.source_search import Kept, SearchTools, bounded, content_version, unit_interval
 
 WordMatch = Callable[[str], NDArray[np.float64]]  # a question's score with each of n documents, in [0, 1], shape (n,)
 
@@ -42,15 +40,6 @@ def held_share(documents: Sequence[Document]) -> WordMatch:
         return unit_interval(bm25.scores(question) / (limit or 1.0))
 
     return match
-
-
-@runtime_checkable
-class StampedSource(Source, Protocol):
-    """A source that can tell cheaply whether it may have changed."""
-
-    def stamp(self) -> str:
-        """Give what stays the same while nothing changes."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +126,7 @@ class TextSearch:
             document.id: (document.title, block) for document, block in zip(found.documents, found.blocks, strict=True)
         }
         return tuple(
-            SourceHit(one.passage_id, *read[one.passage_id], one.score, one.passage_id)
+            SourceHit(one.passage_id, *read[one.passage_id], one.score)
             for one in found.order(self.settings.alpha, self.settings.lead_cost, k)
         )
 
@@ -154,8 +143,9 @@ class TextSearch:
                     return ()
                 raise
 
-        stamp = self.source.stamp() if isinstance(self.source, StampedSource) else ""
-        return self._documents.get(stamp, 0.0, read)
+        # where it tells cheaply whether it may have changed
+        stamp: Callable[[], str] = getattr(self.source, "stamp", str)
+        return self._documents.get(stamp(), 0.0, read)
 
     def _current(self) -> _TextIndex:
         documents = self._read()

@@ -166,12 +166,12 @@ class Searcher:
 
         def in_database(question: RecordQuestion) -> list[Candidate]:
             found = sql.candidates(question.text)
-            hits = zip(found.records, found.matched, found.semantic, strict=True)
+            hits = zip(found.found, found.matched, found.semantic, strict=True)
             return [_candidate(question, one.document_id, f"{one.title}\n{one.text}", a, b) for one, a, b in hits]
 
         def in_graph(question: RecordQuestion) -> list[Candidate]:
             found = graph.candidates(question.text)
-            hits = zip(found.statements, found.matched, found.semantic, strict=True)
+            hits = zip(found.found, found.matched, found.semantic, strict=True)
             return [_candidate(question, str(one.subject), one.text, a, b) for one, a, b in hits]
 
         def states(question: RecordQuestion, document: Document) -> bool:

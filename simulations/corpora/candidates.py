@@ -17,7 +17,7 @@ from typing import Any
 from fedrag_flwr.evaluation.metrics import accuracy
 from fedrag_flwr.hypergraph.answer_paths import PAPER, PRESETS, HyperedgeKeys, answer_paths
 from fedrag_flwr.hypergraph.tuples import KeySpace, TupleTable, VertexSeeds
-from fedrag_flwr.models import load_encoder
+from fedrag_flwr.models.load import load_encoder
 from fedrag_flwr.models.registry import DEFAULT_ENCODER
 from fedrag_flwr.records import EvidenceTuple, Passage
 from fedrag_flwr.retrieval.base import RankedPassage, Ranking, Retriever, searchable_text

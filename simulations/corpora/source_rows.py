@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pandas import DataFrame
 
 from fedrag_flwr.evaluation.bootstrap import mean_interval, paired_difference
-from fedrag_flwr.models import TextEncoder
+from fedrag_flwr.models.base import TextEncoder
 from fedrag_flwr.retrieval.base import RankedPassage
 from fedrag_flwr.sources.source_search import TextVectors
 from fedrag_flwr.sources.text_search import word_weight

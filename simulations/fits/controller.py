@@ -15,7 +15,7 @@ import numpy as np
 import typer
 from pandas import DataFrame
 
-from fedrag_flwr.models import load_encoder
+from fedrag_flwr.models.load import load_encoder
 from fedrag_flwr.records import Passage
 from fedrag_flwr.retrieval.base import searchable_text
 from fedrag_flwr.retrieval.controller import ControllerFeatures

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError, StoreMismatchError
-from fedrag_flwr.models import LateInteractionReranker, load_encoder
+from fedrag_flwr.models.encoder import LateInteractionReranker
+from fedrag_flwr.models.load import load_encoder
 from fedrag_flwr.records import Passage
 from fedrag_flwr.retrieval.base import RankedPassage, Ranking, searchable_text
 from fedrag_flwr.retrieval.dense import DenseRetriever, QuestionVectors

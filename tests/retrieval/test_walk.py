@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError, StoreMismatchError
 from fedrag_flwr.hypergraph.tuples import TupleTable
-from fedrag_flwr.models import load_encoder
+from fedrag_flwr.models.load import load_encoder
 from fedrag_flwr.records import EvidenceTuple, Passage
 from fedrag_flwr.retrieval.base import RankedPassage, Ranking
 from fedrag_flwr.retrieval.dense import DenseRetriever, QuestionVectors

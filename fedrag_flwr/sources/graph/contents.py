@@ -18,7 +18,6 @@ from fedrag_flwr.sources.graph.paths import (
     name_of,
     named_columns,
     path_query,
-    shown_path,
     statements_of,
 )
 from fedrag_flwr.sources.graph.store import GraphSession, quoted
@@ -82,7 +81,7 @@ def document_id(mapping: GraphMapping, subject: Vertex) -> str:
 def own_statements(subject: Named) -> list[Statement]:
     """Give what a subject's properties tell, as statements."""
     vertex = subject.vertex
-    return [Statement(vertex, subject.name, text, (vertex,), shown_path((vertex,))) for text in subject.told]
+    return [Statement(vertex, subject.name, text, (vertex,)) for text in subject.told]
 
 
 def _vertices(session: GraphSession, mapping: GraphMapping, failures: list[Failure]) -> list[Named]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Literal
 
 from pydantic import Field
@@ -56,17 +55,3 @@ class GraphMapping(MappingPart):
     seconds: float = Field(5.0, gt=0, le=3_600)
     read_seconds: float = Field(60.0, gt=0, le=86_400)
     refresh_seconds: float = Field(60.0, ge=0)
-
-
-def graph_toml(mapping: GraphMapping) -> str:
-    """Write a mapping as a mapping file."""
-    lines = [f'kind = "graph"\nname = {json.dumps(mapping.name)}\nurl = {json.dumps(mapping.url)}']
-    lines.append(f"subject = {json.dumps(mapping.subject)}")
-    for label, one in mapping.label.items():
-        lines.append(f"\n[label.{json.dumps(label)}]\nkey = {json.dumps(one.key)}\nname = {json.dumps(list(one.name))}")
-        if one.show:
-            lines.append(f"show = {json.dumps(list(one.show))}")
-    if mapping.phrase:
-        phrases = (f"{json.dumps(kind)} = {json.dumps(phrase)}" for kind, phrase in mapping.phrase.items())
-        lines.append("\n[phrase]\n" + "\n".join(phrases))
-    return "\n".join(lines) + "\n"

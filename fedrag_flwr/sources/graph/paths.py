@@ -30,7 +30,6 @@ class Statement:
     title: str
     text: str
     vertices: tuple[Vertex, ...]
-    provenance: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +126,7 @@ def _statement(path: Path, row: Sequence[object], mapping: GraphMapping) -> Stat
         shown = dict(_shown(properties)) if isinstance(properties, Mapping) else {}
         sentences.append(_sentence(phrase, head, tail, shown))
     text = " ".join(sentence for sentence in reversed(sentences) if sentence)
-    return Statement(vertices[-1], names[-1], text, tuple(vertices), shown_path(vertices))
-
-
-def shown_path(vertices: Sequence[Vertex]) -> str:
-    """Give a path as provenance: labels and keys."""
-    return "-".join(f"({vertex.label} {vertex.key})" for vertex in vertices)
+    return Statement(vertices[-1], names[-1], text, tuple(vertices))
 
 
 def name_of(parts: Sequence[object]) -> str:

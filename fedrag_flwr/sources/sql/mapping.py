@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Literal
 
 from pydantic import Field
@@ -72,24 +71,3 @@ class SqlMapping(MappingPart):
     read_seconds: float = Field(60.0, gt=0, le=86_400)
     refresh_seconds: float = Field(60.0, ge=0)
     record: tuple[RecordMapping, ...] = Field(min_length=1)
-
-
-def sql_toml(mapping: SqlMapping) -> str:
-    """Write a mapping as a mapping file."""
-    lines = [f'kind = "sql"\nname = {_quoted(mapping.name)}\nurl = {_quoted(mapping.url)}']
-    for record in mapping.record:
-        lines.append(f"\n[[record]]\ntable = {_quoted(record.table)}\nkey = {_listed(record.key)}")
-        lines.append(f"title = {_quoted(record.title)}")
-        lines.append("text = [\n" + "".join(f"  {_quoted(sentence)},\n" for sentence in record.text) + "]")
-        for alias, join in record.join.items():
-            on = ", ".join(f"{_quoted(own)} = {_quoted(other)}" for own, other in join.on.items())
-            lines.append(f"join.{_quoted(alias)} = {{ table = {_quoted(join.table)}, on = {{ {on} }} }}")
-    return "\n".join(lines) + "\n"
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _listed(texts: tuple[str, ...]) -> str:
-    return f"[{', '.join(map(_quoted, texts))}]"
