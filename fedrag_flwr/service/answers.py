@@ -149,7 +149,7 @@ def read_answer(told: Mapping[str, object]) -> GivenAnswer:
         ) from None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RecentAnswers:
     """The latest answers by id, in this process's memory alone: no question is written to a disk."""
 

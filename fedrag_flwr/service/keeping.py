@@ -25,7 +25,7 @@ class _Kept:
     users: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OpenDevices:
     """The open devices; beyond `most` the one goes first that was used least recently, and none that is in use."""
 

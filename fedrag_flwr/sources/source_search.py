@@ -7,6 +7,7 @@ import math
 import re
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -90,24 +91,16 @@ class Closeable(Protocol):
         ...
 
 
-class Contents(Protocol):
-    """What one reading of a mapped source gave."""
+@dataclass(frozen=True, slots=True)
+class Contents(Generic[T]):
+    """What one reading of a mapped source gave: its parts, the documents that they become, and a digest of these."""
 
-    @property
-    def reading(self) -> Reading:
-        """Its documents."""
-        ...
-
-    @property
-    def version(self) -> str:
-        """Changes with any of them."""
-        ...
+    parts: tuple[T, ...]
+    reading: Reading
+    version: str
 
 
-C = TypeVar("C", bound=Contents)
-
-
-class MappedSource(Generic[C]):
+class MappedSource(ABC, Generic[T]):
     """What a database and a graph share that are read through a mapping."""
 
     kind: ClassVar[str]  # the first part of its id
@@ -116,7 +109,7 @@ class MappedSource(Generic[C]):
     def __init__(self, name: str, store: Closeable) -> None:
         self._name = name
         self._opened = store
-        self._contents: Kept[C] = Kept()
+        self._contents: Kept[Contents[T]] = Kept()
 
     @property
     def id(self) -> str:
@@ -137,12 +130,12 @@ class MappedSource(Generic[C]):
         """Give a digest over all documents."""
         return self._read(0.0).version
 
-    def _read(self, most_age: float) -> C:
+    def _read(self, most_age: float) -> Contents[T]:
         """The contents, as they are now or, where the source tells nothing of changes, were within so many seconds."""
         return self._contents.get(self._opened.stamp(), most_age, self._read_all)
 
-    def _read_all(self) -> C:
-        raise NotImplementedError
+    @abstractmethod
+    def _read_all(self) -> Contents[T]: ...
 
 
 @dataclass(frozen=True, slots=True)

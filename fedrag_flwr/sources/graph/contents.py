@@ -21,7 +21,7 @@ from fedrag_flwr.sources.graph.paths import (
     statements_of,
 )
 from fedrag_flwr.sources.graph.store import GraphSession, quoted
-from fedrag_flwr.sources.source_search import content_version
+from fedrag_flwr.sources.source_search import Contents, content_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +34,7 @@ class Named:
     told: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GraphContents:
-    """What one reading of the graph gave."""
-
-    vertices: tuple[Named, ...]
-    reading: Reading
-    version: str
-
-
-def read_graph(session: GraphSession, mapping: GraphMapping, paths: Sequence[Path]) -> GraphContents:
+def read_graph(session: GraphSession, mapping: GraphMapping, paths: Sequence[Path]) -> Contents[Named]:
     """Read vertices and paths: each subject becomes a document of what its properties and its paths tell; raises
     SourceError where the graph fails or takes longer than its limit.
     """
@@ -70,7 +61,7 @@ def read_graph(session: GraphSession, mapping: GraphMapping, paths: Sequence[Pat
         except DocumentError:
             failures.append(Failure(f"{subject.label} {subject.key}", "nothing is said of it"))
     reading = Reading(tuple(documents), tuple(failures))
-    return GraphContents(tuple(vertices), reading, content_version(documents))
+    return Contents(tuple(vertices), reading, content_version(documents))
 
 
 def document_id(mapping: GraphMapping, subject: Vertex) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.retrieval.base import ranked
 from fedrag_flwr.sources.base import SourceHit
-from fedrag_flwr.sources.graph.contents import GraphContents, document_id, own_statements, read_graph
+from fedrag_flwr.sources.graph.contents import Named, document_id, own_statements, read_graph
 from fedrag_flwr.sources.graph.mapping import GraphMapping
 from fedrag_flwr.sources.graph.match import EntityIndex, Matches
 from fedrag_flwr.sources.graph.paths import (
@@ -23,6 +23,7 @@ from fedrag_flwr.sources.graph.paths import (
 )
 from fedrag_flwr.sources.graph.proposal import open_graph
 from fedrag_flwr.sources.source_search import (
+    Contents,
     Entity,
     Kept,
     MappedSource,
@@ -45,7 +46,7 @@ RERANKED = 24  # statements that are reranked
 STATEMENTS = 3  # of one subject that a hit tells, best first; 1 is the paper's deduplication
 
 
-class GraphSource(MappedSource[GraphContents]):
+class GraphSource(MappedSource[Named]):
     """A property graph through a mapping; read-only, with bound parameters, time limits and row limits; raises
     SourceError where the graph cannot be reached, or the mapping does not fit it.
     """
@@ -124,9 +125,9 @@ class GraphSource(MappedSource[GraphContents]):
 
     def _entity_index(self) -> EntityIndex:
         contents = self._read(self.mapping.refresh_seconds)
-        return self._index.get(contents.version, 0.0, lambda: EntityIndex(contents.vertices, self._tools.encoder))
+        return self._index.get(contents.version, 0.0, lambda: EntityIndex(contents.parts, self._tools.encoder))
 
-    def _read_all(self) -> GraphContents:
+    def _read_all(self) -> Contents[Named]:
         with self._store.session(self.mapping.read_seconds) as session:
             return read_graph(session, self.mapping, self._paths)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.retrieval.base import ranked
 from fedrag_flwr.sources.base import SourceHit
 from fedrag_flwr.sources.source_search import (
+    Contents,
     Entity,
     Kept,
     MappedSource,
@@ -20,7 +21,7 @@ from fedrag_flwr.sources.source_search import (
     entities_of,
     unit_interval,
 )
-from fedrag_flwr.sources.sql.contents import TableContents, read_tables
+from fedrag_flwr.sources.sql.contents import read_tables
 from fedrag_flwr.sources.sql.database import Database
 from fedrag_flwr.sources.sql.mapping import SqlMapping
 from fedrag_flwr.sources.sql.records import RecordReader, SqlRecord
@@ -37,7 +38,7 @@ RERANKED = 12  # records that are reranked
 EXACT, BOOLEAN, NATURAL, PHRASE = 0.6, 0.1, 0.1, 0.2
 
 
-class SqlSource(MappedSource[TableContents]):
+class SqlSource(MappedSource[SqlRecord]):
     """A database through a mapping; read-only, with bound parameters, time limits and row limits; raises SourceError
     where the database cannot be reached, or the mapping does not fit it.
     """
@@ -98,9 +99,9 @@ class SqlSource(MappedSource[TableContents]):
 
     def _index(self) -> SideIndex:
         contents = self._read(self.mapping.refresh_seconds)
-        return self._side.get(contents.version, 0.0, lambda: SideIndex(contents.records))
+        return self._side.get(contents.version, 0.0, lambda: SideIndex(contents.parts))
 
-    def _read_all(self) -> TableContents:
+    def _read_all(self) -> Contents[SqlRecord]:
         return read_tables(self._database, self._readers, self.mapping.most_rows, self.mapping.read_seconds)
 
 
