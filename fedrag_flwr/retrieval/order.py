@@ -13,6 +13,7 @@ from fedrag_flwr.settings import RetrievalSettings
 
 if TYPE_CHECKING:
     from fedrag_flwr.device import EdgeDevice
+    from fedrag_flwr.hypergraph.answer_paths import PathExplainer
     from fedrag_flwr.text.base import ParsedPassage
 
 Kind = Literal["controller", "late-interaction"]
@@ -20,13 +21,14 @@ Kind = Literal["controller", "late-interaction"]
 
 @dataclass(slots=True, eq=False)
 class DeviceOrder:
-    """The order that a device's settings name, over the present version of its store.
+    """The order that a device's settings name.
 
-    It is made when it is first asked for, and anew when the store or the weights change.
+    An engine over one version of the store has one of its own (`chosen`), made when it is first asked for and anew when
+    the weights change: while a build goes on, questions are answered by what was made before.
     """
 
     device: EdgeDevice  # the device, of which it uses store, rankings and learned reranker
-    _made: tuple[tuple[str, int], Retriever] | None = None
+    _made: tuple[str, Retriever, PathExplainer] | None = None
 
     @property
     def settings(self) -> RetrievalSettings:
@@ -41,8 +43,8 @@ class DeviceOrder:
         return "late interaction" if self.settings.order == "late-interaction" else ""
 
     def chosen(self) -> DeviceOrder | None:
-        """This order; None where the settings name none: by similarity."""
-        return None if self.settings.order == "similarity" else self
+        """An order for one engine; None where the settings name none: by similarity."""
+        return None if self.settings.order == "similarity" else DeviceOrder(self.device)
 
     def prepare(self) -> None:
         """Make what the order needs of the documents, so that no question waits for it; weights may come later."""
@@ -61,12 +63,8 @@ class DeviceOrder:
 
     def rank(self, question: str, most: int) -> Ranking:
         """At most so many passages, best first; raises as `by`."""
-        now, made = (self.id, self.device.store.version), self._made
-        if made is None or made[0] != now:
-            kind = self.settings.order
-            made = now, self.by("late-interaction" if kind == "late-interaction" else "controller")
-            self._made = made
-        return made[1].rank(question, most)
+        _, retriever, _ = self._present()
+        return retriever.rank(question, most)
 
     def beside(self, question: str, own: Sequence[str], given: Sequence[ParsedPassage]) -> Ranking:
         """Some own passages and those that others gave, ranked together by the learned reranker."""
@@ -76,14 +74,26 @@ class DeviceOrder:
 
     def paths(self, question: str, passages: Sequence[str]) -> tuple[ChosenPath, ...]:
         """The answer paths to those of the passages that the question reaches by one."""
-        explained = self.device.rankings.present().explainer.explain(question, passages)
-        return tuple(path for path in explained if path is not None)
+        _, _, explainer = self._present()
+        return _explained(explainer, question, passages)
 
     def choose(self, question: str, most: int) -> list[ChosenPassage]:
         """The passages that the controller puts first, each with the answer path to it; raises as `by`."""
         found = self.by("controller").rank(question, most)
         titles = {one.id: one.title for one in self.device.store.passages([one.passage_id for one in found])}
-        paths = {path.passage_id: path for path in self.paths(question, list(titles))}
+        explained = _explained(self.device.rankings.present().explainer, question, list(titles))
+        paths = {path.passage_id: path for path in explained}
         return [
             ChosenPassage(one.passage_id, titles[one.passage_id], one.score, paths.get(one.passage_id)) for one in found
         ]
+
+    def _present(self) -> tuple[str, Retriever, PathExplainer]:
+        now, made = self.id, self._made
+        if made is None or made[0] != now:
+            retriever = self.by("late-interaction" if self.settings.order == "late-interaction" else "controller")
+            made = self._made = now, retriever, self.device.rankings.present().explainer
+        return made
+
+
+def _explained(explainer: PathExplainer, question: str, passages: Sequence[str]) -> tuple[ChosenPath, ...]:
+    return tuple(path for path in explainer.explain(question, passages) if path is not None)
