@@ -123,7 +123,7 @@ def test_nothing_is_overwritten(home: Path) -> None:
         (("ward", "--documents", ".", "--set", "epsilon=-1"), "epsilon"),
         (("ward", "--documents", ".", "--set", "gpu-layers=many"), "gpu-layers"),
         (("ward", "--documents", ".", "--set", "export"), "KEY=VALUE"),
-        (("ward", "--documents", ".", "--set", "device-name=other"), "each key once"),
+        (("ward", "--documents", ".", "--set", "device-name=other"), "no further setting"),
         (("ward", "--documents", ".", "--superlink", "a b"), "space"),
     ],
 )
