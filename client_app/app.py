@@ -71,7 +71,8 @@ def _here(message_type: str, content: RecordDict, context: Context, run: str) ->
         own = beside_file(context.node_config)
     except SettingError as error:
         return _failure(context.node_config, error, run)
-    return respond(Node(own, context.run_config, context.node_id), message_type, content, run)
+    node = Node(own, context.run_config, context.node_id)
+    return respond(node, node.device, message_type, content, run)
 
 
 def _failure(node_config: Mapping[str, object], error: ServiceError | SettingError | WireError, run: str) -> RecordDict:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import tomli_w
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
@@ -63,12 +63,8 @@ class DeviceFiles:
         return self.root / "next.key"
 
     def create(self, config: Mapping[str, Plain], link: Link) -> None:
-        """Write a new device's settings, keys and link, for this user alone.
-
-        Raises
-        ------
-        SettingError
-            A setting is unknown or out of range, nothing says where the documents lie, or the device is there already.
+        """Write a new device's settings, keys and link, for this user alone; raises SettingError where a setting is
+        unknown or out of range, nothing says where the documents lie, or the device is there already.
         """
         local_settings(Settings(), device_config(config).own)
         if not {"data-path", "sources"} & set(config):
@@ -90,7 +86,7 @@ class DeviceFiles:
         self.root.chmod(0o700)
         new_key(self.key)
         write_private(self.supernode, _variables(link, self).encode())
-        write_private(self.config, toml_of(config).encode())
+        write_private(self.config, tomli_w.dumps(config).encode())
 
     def read(self) -> DeviceConfig:
         """The device's settings; raises SettingError where there are none, or none that can be read."""
@@ -123,12 +119,8 @@ class DeviceFiles:
 
 
 def new_key(path: Path) -> None:
-    """Make an ECDSA key pair over P-384, in the form that Flower reads; the public half gets the suffix ``.pub``.
-
-    Raises
-    ------
-    FileExistsError
-        There is a key already.
+    """Make an ECDSA key pair over P-384, in the form that Flower reads; the public half gets the suffix ``.pub``;
+    raises FileExistsError where there is a key already.
     """
     key = ec.generate_private_key(ec.SECP384R1())
     private = key.private_bytes(
@@ -156,18 +148,6 @@ def supernode_command(files: DeviceFiles, link: Link) -> list[str]:
         *(program, "--superlink", link.address, *_transport(link, files)),
         *("--port", str(link.port), "--node-config", str(files.config)),
     ]
-
-
-def toml_of(config: Mapping[str, Plain]) -> str:
-    """A flat TOML file, one setting a line."""
-    names = {key: json.dumps(key) if "." in key else key for key in config}  # unquoted, a dotted one would be a table
-    return "".join(f"{names[key]} = {_toml(value)}\n" for key, value in config.items())
-
-
-def _toml(value: Plain) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f") if isinstance(value, str) else repr(value)
 
 
 def _transport(link: Link, files: DeviceFiles) -> list[str]:

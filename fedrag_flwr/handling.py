@@ -6,14 +6,16 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from fedrag_flwr import records, wire
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.device.shared_memory import take_shared_memory
 from fedrag_flwr.errors import FedragError, WireError
 from fedrag_flwr.exchange.routing import restored
+from fedrag_flwr.exchange.sealed import give_sealed
+from fedrag_flwr.nodes import Node
 from fedrag_flwr.progress import Pace
-from fedrag_flwr.retrieval.device_controller import TrainingQuestion
 from fedrag_flwr.wire_bytes import Content, from_bytes, to_bytes
 
 R = TypeVar("R")
@@ -22,29 +24,13 @@ PROGRESS = logging.getLogger("fedrag_flwr.progress")  # counts only
 _TELL_SECONDS = 3.0  # between two lines on the progress of a build
 
 
-class Host(Protocol):
-    """Where a message arrives: knows the device, opens it, and reads its training questions."""
-
-    def name(self) -> str:
-        """What the device is called in replies."""
-        ...
-
-    def device(self) -> AbstractContextManager[EdgeDevice]:
-        """The device, for as long as one message takes."""
-        ...
-
-    def training_questions(self) -> list[TrainingQuestion]:
-        """The device's own training questions."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """What an act may use beside its request: the device, the run that asks, and where to read training questions."""
+    """What an act may use beside its request: the device, the run that asks, and the node, for training questions."""
 
     device: EdgeDevice
     run: str
-    host: Host
+    node: Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +57,24 @@ def _build(visit: Visit, request: records.BuildRequest) -> records.BuildReport:
     return device.releases.report(device.build(memories=request.memories, graph=request.graph, progress=progress))
 
 
+def _give_sealed(visit: Visit, asked: records.SealedMessages) -> records.SealedMessages:
+    """Evidence for requests in sealed messages, sealed for those who asked."""
+    device = visit.device
+    return give_sealed(device.name, device.key, asked, device.giving.evidence, visit.run)
+
+
+def _finish_sealed(visit: Visit, given: records.SealedFinish) -> records.AnswerBatch:
+    """Answers to open questions with what other devices sealed for this one."""
+    evidence = visit.device.sealed.evidence(given.messages, visit.run)
+    return visit.device.finish(given.questions, evidence, given.mode)
+
+
 HANDLERS: Mapping[str, Handler] = {
     "query.describe": _on(records.DescribeRequest, lambda at, _: at.device.describe()),
     "train.build": _on(records.BuildRequest, _build, writes=True),
     "train.controller": _on(
         records.ControllerRequest,
-        lambda at, request: at.device.train_controller(request, at.host.training_questions(), at.run),
+        lambda at, request: at.device.train_controller(request, at.node.training_questions(), at.run),
         writes=True,
     ),
     "query.share": _on(records.ShareRequest, lambda at, request: at.device.giving.memories(request)),
@@ -96,7 +94,7 @@ HANDLERS: Mapping[str, Handler] = {
         records.SealedOverview, lambda at, told: at.device.sealed.summaries.take(told, at.run), writes=True
     ),
     "query.deliver": _on(records.AnswerBatch, lambda at, batch: at.device.keep(batch), writes=True),
-    "query.import": _on(records.Delta, lambda at, delta: at.device.import_shared_memory(delta), writes=True),
+    "query.import": _on(records.Delta, lambda at, delta: take_shared_memory(at.device.store, delta), writes=True),
     "query.answer": _on(
         records.AnswerRequest,
         lambda at, request: at.device.answer(request.questions, request.mode, states=request.states),
@@ -113,34 +111,27 @@ HANDLERS: Mapping[str, Handler] = {
     "train.topics": _on(records.TopicRequest, lambda at, request: at.device.walks.learn(request, at.run), writes=True),
     "query.encrypt": _on(records.EncryptRequest, lambda at, asked: at.device.sealed.routing.encrypt(asked)),
     "query.route": _on(records.RouteRequest, lambda at, asked: at.device.sealed.routing.route(asked, at.run)),
-    "query.retrieve_sealed": _on(records.SealedMessages, lambda at, asked: at.device.give_sealed(asked, at.run)),
-    "query.finish_sealed": _on(records.SealedFinish, lambda at, given: at.device.finish_sealed(given, at.run)),
+    "query.retrieve_sealed": _on(records.SealedMessages, _give_sealed),
+    "query.finish_sealed": _on(records.SealedFinish, _finish_sealed),
     "query.centroids": _on(records.CentroidRequest, lambda at, request: at.device.giving.centroids(request)),
     "query.enclave": _on(records.EnclaveRequest, lambda at, asked: at.device.sealed.seal_for_enclave(asked, at.run)),
     "query.open_answers": _on(
         records.SealedMessages,
         lambda at, sealed: at.device.receive(at.device.sealed.answers(sealed, at.run)),
     ),
-    "query.waiting": _on(records.WaitingRequest, lambda at, request: at.device.offer(request)),
-    "query.walk": _on(records.WalkRequest, lambda at, request: at.device.walk(request)),
+    "query.waiting": _on(records.WaitingRequest, lambda at, request: at.device.waiting.offer(request)),
+    "query.walk": _on(records.WalkRequest, lambda at, request: at.device.walks.walk(request)),
     "query.gossip": _on(records.GossipRequest, lambda at, request: at.device.walks.sketches.gossip(request)),
     "query.documents": _on(records.DocumentsRequest, lambda at, _: at.device.giving.documents()),
 }
 
 
-def respond(host: Host, message_type: str, content: Content, run: str) -> Content:
-    """Handle one message; whatever goes wrong leaves the device as a sentence without document text.
+def respond(
+    node: Node, opened: Callable[[], AbstractContextManager[EdgeDevice]], message_type: str, content: Content, run: str
+) -> Content:
+    """Handle one message at a node; whatever goes wrong leaves the device as a sentence without document text.
 
-    Parameters
-    ----------
-    host
-        Where it arrived.
-    message_type
-        One of `HANDLERS`.
-    content
-        What another party sent.
-    run
-        The run that it must belong to.
+    `opened` gives the node's device for as long as the message takes.
 
     Returns
     -------
@@ -152,8 +143,8 @@ def respond(host: Host, message_type: str, content: Content, run: str) -> Conten
         if handler is None:
             raise WireError("no such message type", where="message", fix="run the same version of the app")
         act = handler.prepare(content, run)
-        with host.device() as device:
-            visit = Visit(device, run, host)
+        with opened() as device:
+            visit = Visit(device, run, node)
 
             def reply() -> bytes:
                 outgoing = device.export.outgoing
@@ -167,15 +158,15 @@ def respond(host: Host, message_type: str, content: Content, run: str) -> Conten
 
             return from_bytes(device.messages.once(run, wire.step_of(content), reply), "reply")
     except FedragError as error:
-        return _failed(host, message_type, error, error.abroad, run)
+        return _failed(node, message_type, error, error.abroad, run)
     except Exception as error:
         # The text of an unknown error may quote a document: only its kind and place in our code leave.
-        return _failed(host, message_type, error, f"an unexpected error at {place_of(error)}", run)
+        return _failed(node, message_type, error, f"an unexpected error at {place_of(error)}", run)
 
 
-def _failed(host: Host, message_type: str, error: Exception, what: str, run: str) -> Content:
+def _failed(node: Node, message_type: str, error: Exception, what: str, run: str) -> Content:
     _LOG.warning("%s of run %s: %s: %s", message_type, run, type(error).__name__, what)
-    return wire.failure(host.name(), error, what, run)
+    return wire.failure(node.name(), error, what, run)
 
 
 def place_of(error: BaseException) -> str:

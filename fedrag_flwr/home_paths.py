@@ -20,12 +20,8 @@ def is_name(name: str) -> bool:
 
 
 def valid_name(name: str) -> str:
-    """Check a device's name, which stands in every reference to what the device owns.
-
-    Raises
-    ------
-    SettingError
-        It is not a plain word, or it is reserved for the server.
+    """Check a device's name, which stands in every reference to what the device owns; raises SettingError where it is
+    not a plain word, or it is reserved for the server.
     """
     if not is_name(name):
         raise SettingError(

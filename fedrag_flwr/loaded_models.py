@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedrag_flwr.models import load_encoder, load_endpoint, load_generator
 from fedrag_flwr.models.base import Generator, TextEncoder
 from fedrag_flwr.models.choose import meant_by_auto
 from fedrag_flwr.models.files import configured_path, file_sha256
+from fedrag_flwr.models.load import load_encoder, load_endpoint, load_generator
 from fedrag_flwr.models.multilingual import multilingual_folder
 from fedrag_flwr.models.registry import MULTILINGUAL, REGISTRY
 from fedrag_flwr.records import Progress, silent
@@ -33,21 +33,8 @@ class Models:
 
 
 def load_models(models: ModelSettings, home: Path, progress: Progress = silent) -> Models:
-    """Give the models that settings name, or that fit the machine; each is loaded when it is first used.
-
-    Parameters
-    ----------
-    models
-        The settings.
-    home
-        Where the generation cache lives.
-    progress
-        Told of downloads.
-
-    Raises
-    ------
-    ModelError
-        The generator's address is not one to which passages may go.
+    """Give the models that settings name, or that fit the machine; each is loaded when it is first used; raises
+    ModelError where the generator's address is not one to which passages may go.
     """
     models = resolved(models, progress)
     if is_endpoint(models.generator):

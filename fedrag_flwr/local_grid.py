@@ -22,14 +22,6 @@ class LocalGrid(Grid):
 
     Parameters
     ----------
-    app
-        The ClientApp.
-    nodes
-        The node config of each node.
-    run_config
-        The run's settings.
-    run_id
-        The run's id.
     record
         Whether `sent` keeps every request and reply, for tests of what travels.
     tamper

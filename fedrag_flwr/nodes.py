@@ -42,7 +42,8 @@ def _reconciled(run: frozenset[tuple[str, Plain]], own: frozenset[tuple[str, Pla
 
 
 def local_settings(settings: Settings, node_config: NodeConfig) -> Settings:
-    """The settings under which a device takes part in a run: its own, where its node config has some, else the run's.
+    """The settings under which a device takes part in a run: its own, where its node config has some, else the run's;
+    raises SettingError where a value in the node config is not allowed.
 
     The run may ask for a stricter exchange or form of summaries than the device's, never for a laxer one, and for an
     export where the device's is ``none``: of masking and surrogates neither shows less of every name. A deployed device
@@ -51,11 +52,6 @@ def local_settings(settings: Settings, node_config: NodeConfig) -> Settings:
     masking, no public names, the demo's partition, no larger epsilon and budget nor smaller groups than the program's
     defaults, answers to its own people alone, and no completions kept. Its home is never the run's to choose, as
     surrogates and spent budgets are kept there.
-
-    Raises
-    ------
-    SettingError
-        A value in the node config is not allowed.
     """
     own = device_part(node_config)
     own |= {setting: node_config[key] for key, setting in OWN.items() if key in node_config}
@@ -157,12 +153,8 @@ class Node:
             return f"node {self.number}"
 
     def device_name(self) -> str:
-        """The device's name: its own, or its folder's; a spare node of a simulation is called after its number.
-
-        Raises
-        ------
-        SettingError
-            The node's config, or the run's settings, do not say.
+        """The device's name: its own, or its folder's; a spare node of a simulation is called after its number; raises
+        SettingError where the node's config, or the run's settings, do not say.
         """
         if told := deployed_name(self.own):
             return told
@@ -172,15 +164,11 @@ class Node:
         return folders[index].name if index < len(folders) else f"spare-{index}"
 
     def training_questions(self) -> list[TrainingQuestion]:
-        """The device's own training questions, read at the device.
+        """The device's own training questions, read at the device; raises SourceError where the file is missing or
+        malformed.
 
         A deployed one names their file in its node config (``training-questions``), if it has any; a simulated one has
         those of the run's questions that are asked at its home.
-
-        Raises
-        ------
-        SourceError
-            The file is missing or malformed.
         """
         from fedrag_flwr.evaluation.gold import read_gold
         from fedrag_flwr.retrieval.device_controller import TrainingQuestion
@@ -209,12 +197,8 @@ class Node:
         return int(str(self.own.get("partition-id", 0)))
 
     def folders(self) -> list[Path]:
-        """The folders of a simulation's devices, in the order of their numbers.
-
-        Raises
-        ------
-        SettingError
-            There is no such folder.
+        """The folders of a simulation's devices, in the order of their numbers; raises SettingError where there is no
+        such folder.
         """
         data = self.asked.data.root
         root = CORPUS if data == "demo" else Path(data).expanduser()

@@ -35,14 +35,8 @@ def write_frames(stream: IO[bytes], frames: Sequence[bytes]) -> None:
 
 
 def read_frames(stream: IO[bytes], most_bytes: int) -> list[bytes]:
-    """Read what `write_frames` wrote.
-
-    Raises
-    ------
-    EOFError
-        The other side is gone.
-    ValueError
-        It wrote more than `most_bytes`.
+    """Read what `write_frames` wrote; raises EOFError where the other side is gone and ValueError where it wrote more
+    than `most_bytes`.
     """
     count = _number(stream)
     if count > _MOST_FRAMES:
@@ -75,10 +69,6 @@ class Child:
 
     Parameters
     ----------
-    module
-        What ``python -m`` runs.
-    arguments
-        Handed to it.
     timeout
         Seconds until a request is given up and the process killed.
     most_bytes
@@ -104,12 +94,8 @@ class Child:
         return self._process is not None and self._process.poll() is None
 
     def call(self, frames: Sequence[bytes]) -> list[bytes]:
-        """Ask, and wait for the reply.
-
-        Raises
-        ------
-        ProcessError
-            The process died, wrote nonsense, or took too long; the next call starts a new one.
+        """Ask, and wait for the reply; raises ProcessError where the process died, wrote nonsense, or took too long;
+        the next call starts a new one.
         """
         with self._lock:
             process = self._running()

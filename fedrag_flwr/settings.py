@@ -11,9 +11,9 @@ import json
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from fedrag_flwr.errors import SettingError
@@ -21,18 +21,11 @@ from fedrag_flwr.home_paths import Plain as Plain
 from fedrag_flwr.home_paths import fedrag_home as fedrag_home
 
 AUTO = "auto"  # the generator that fits the machine
-RENAMED = {  # what was once a setting, and what does the same now
-    **{f"fedrag.{part}": "fedrag.without" for part in ("bank", "owners", "summaries", "reading", "cache")},
-    **{f"caching.{tier}": "caching.bytes" for tier in ("summaries", "inputs", "answers")},
-    "overlay.edges": "overlay.topology",
-    "retrieval.extractor": "graph.written-by",
-    "graph.summaries": "graph.written-by",
-    "controller.noise": "federation.sum-noise",
-    "overlay.learning-noise": "federation.sum-noise",
-}
 
 
-class _Group(BaseModel):
+class SettingsGroup(BaseModel):
+    """Settings under one name: keys in kebab-case, nothing unknown, frozen."""
+
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, alias_generator=lambda name: name.replace("_", "-")
     )
@@ -50,12 +43,15 @@ def _name_at_endpoint(name: str, info: ValidationInfo) -> str:
     return name
 
 
-class ModelSettings(_Group):
+ModelName = Annotated[str, Field(max_length=100), AfterValidator(_name_at_endpoint)]
+
+
+class ModelSettings(SettingsGroup):
     """Which models a device loads, and how."""
 
     encoder: str = ""
     generator: str = AUTO
-    generator_name: str = Field("", max_length=100, validate_default=True)
+    generator_name: ModelName = Field("", validate_default=True)
     read_seconds: float = Field(5.0, gt=0, le=3_600)
     pipeline: str = "en_core_web_sm"
     threads: int = Field(1, ge=1, le=256)
@@ -63,31 +59,21 @@ class ModelSettings(_Group):
     gpu_layers: int = Field(0, ge=-1, le=1_000)
     generation_cache: bool = True
 
-    @field_validator("generator_name")
-    @classmethod
-    def _named(cls, name: str, info: ValidationInfo) -> str:
-        return _name_at_endpoint(name, info)
 
-
-class ServerSettings(_Group):
+class ServerSettings(SettingsGroup):
     """Another generator for the server than the devices', where it is one that can hold more."""
 
     generator: str = ""
-    generator_name: str = Field("", max_length=100, validate_default=True)
-
-    @field_validator("generator_name")
-    @classmethod
-    def _named(cls, name: str, info: ValidationInfo) -> str:
-        return _name_at_endpoint(name, info)
+    generator_name: ModelName = Field("", validate_default=True)
 
 
-class HypergraphSettings(_Group):
+class HypergraphSettings(SettingsGroup):
     """Semantic hypergraph learning (FD-RAG 5.1 and C.2)."""
 
     grouping: Literal["learned", "k-means", "random"] = "learned"
 
 
-class MemorySettings(_Group):
+class MemorySettings(SettingsGroup):
     """Synthesis of question-answer memories and their matching (FD-RAG 4.1, eq. 11-13)."""
 
     tokens_per_kilotoken: int = Field(0, ge=0, le=100_000)
@@ -96,7 +82,7 @@ class MemorySettings(_Group):
     told: float = Field(0.65, ge=0, le=1)
 
 
-class InferenceSettings(_Group):
+class InferenceSettings(SettingsGroup):
     """What is read for an answer, and from which confidence it counts (FD-RAG 4.2)."""
 
     passages: int = Field(4, ge=1, le=64)
@@ -108,7 +94,7 @@ class InferenceSettings(_Group):
     quorum: int = Field(0, ge=0, le=1_000)
 
 
-class PrivacySettings(_Group):
+class PrivacySettings(SettingsGroup):
     """What the export filter does to everything that leaves (FD-RAG 4.3)."""
 
     export: Literal["none", "type-masking", "ldp"] = "type-masking"
@@ -140,7 +126,7 @@ class PrivacySettings(_Group):
         return tuple(name for name in map(str.strip, self.operators.split(",")) if name)
 
 
-class FederationSettings(_Group):
+class FederationSettings(SettingsGroup):
     """Rounds: how long they wait, and how many devices they need."""
 
     devices: int = Field(5, ge=1, le=100_000)
@@ -150,20 +136,20 @@ class FederationSettings(_Group):
     sum_noise: float = Field(0.0, ge=0, le=1e6)
 
 
-class ControllerSettings(_Group):
+class ControllerSettings(SettingsGroup):
     """Training of the controller by federated averaging (HKVM-RAG IV-F)."""
 
     rounds: int = Field(20, ge=1, le=10_000)
 
 
-class RetrievalSettings(_Group):
+class RetrievalSettings(SettingsGroup):
     """Which passages the Cognizer takes its evidence from (HKVM-RAG IV-F)."""
 
     order: Literal["similarity", "late-interaction", "controller"] = "controller"
     weights: str = "shipped"
 
 
-class GraphSettings(_Group):
+class GraphSettings(SettingsGroup):
     """The knowledge graph, its communities, and what of them others see (DGRAG 3.2)."""
 
     written_by: Literal["rules", "model"] = "rules"
@@ -172,13 +158,13 @@ class GraphSettings(_Group):
     share: Literal["text", "vector", "sealed"] = "text"
 
 
-class GateSettings(_Group):
+class GateSettings(SettingsGroup):
     """The confidence from which an answer of home's own is given (DGRAG 3.3 step 5)."""
 
     threshold: float = Field(-1.0, ge=-1, le=1)
 
 
-class RoutingSettings(_Group):
+class RoutingSettings(SettingsGroup):
     """Whom an open question goes to, and who answers it (DGRAG 3.3 step 6)."""
 
     summaries: int = Field(3, ge=1, le=1_000)
@@ -191,7 +177,7 @@ class RoutingSettings(_Group):
 FEDRAG_PARTS = ("memories", "owners", "summaries", "reading", "cache")
 
 
-class FedRagSettings(_Group):
+class FedRagSettings(SettingsGroup):
     """Which parts of `fedrag` are left out."""
 
     without: str = ""
@@ -212,21 +198,21 @@ def _listed(told: str) -> set[str]:
     return {name for name in map(str.strip, told.split(",")) if name}
 
 
-class HybridSettings(_Group):
+class HybridSettings(SettingsGroup):
     """What devices tell of their sources' hits, and what the server writes of it (HyFedRAG 3.1)."""
 
     records: int = Field(3, ge=1, le=64)
     report: Literal["model", "extractive", "none"] = "model"
 
 
-class CachingSettings(_Group):
+class CachingSettings(SettingsGroup):
     """Bytes of each of the three tiers, 0 to keep nothing, and how much is fetched ahead (HyFedRAG 3.1)."""
 
     bytes: int = Field(2**26, ge=0, le=2**40)
     prefetch: int = Field(0, ge=0, le=64)
 
 
-class OverlaySettings(_Group):
+class OverlaySettings(SettingsGroup):
     """Who is whose neighbour, and how questions walk between peers (DRAG 3 and 4.1)."""
 
     topology: str = "barabasi-albert"
@@ -247,14 +233,14 @@ class OverlaySettings(_Group):
         return by
 
 
-class ServingSettings(_Group):
+class ServingSettings(SettingsGroup):
     """A run that stays and takes questions which wait at devices, and whether a device lets its questions wait."""
 
     outbox: bool = False
     polls: int = Field(0, ge=0)
 
 
-class DataSettings(_Group):
+class DataSettings(SettingsGroup):
     """Documents and questions of a simulated run; a deployed device names its documents in its node config."""
 
     root: str = "demo"
@@ -263,7 +249,7 @@ class DataSettings(_Group):
     limit: int = Field(40, ge=0)
 
 
-class Settings(_Group):
+class Settings(SettingsGroup):
     """All settings of a run."""
 
     strategy: str = "fedrag"
@@ -306,12 +292,8 @@ class Settings(_Group):
 
     @classmethod
     def from_config(cls, config: Mapping[str, Plain]) -> Self:
-        """Validate flat settings, such as Flower's run config.
-
-        Raises
-        ------
-        SettingError
-            A key is unknown or a value is not allowed; names the key, the value and what is allowed.
+        """Validate flat settings, such as Flower's run config; raises SettingError where a key is unknown or a value is
+        not allowed; names the key, the value and what is allowed.
         """
         nested: dict[str, object] = {}
         for key, value in config.items():
@@ -362,6 +344,21 @@ class Settings(_Group):
         return root if root == "demo" else f"{Path(root).name}-{hashlib.sha256(root.encode()).hexdigest()[:8]}"
 
 
+def flat_table(table: Mapping[str, object], where: str, prefix: str = "") -> dict[str, Plain]:
+    """Nested tables as flat keys (``{"memory": {"delta": 0.6}}`` is ``memory.delta``); raises SettingError where a
+    value is a list or a date.
+    """
+    flat: dict[str, Plain] = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            flat |= flat_table(value, where, f"{prefix}{key}.")
+        elif isinstance(value, Plain):
+            flat[f"{prefix}{key}"] = value
+        else:
+            raise SettingError(f"'{prefix}{key}' is neither a text nor a number", where=where, fix="use one of them")
+    return flat
+
+
 def _both(key: str) -> SettingError:
     return SettingError(
         f"'{key}' is given a value and settings of its own",
@@ -380,9 +377,6 @@ def _setting_error(error: ValidationError) -> SettingError:
         if known:
             value = repr(detail["input"])[:80]
             problems.append(f"'{key}' = {value} is not allowed: {detail['msg'].lower()}")
-        elif key in RENAMED:
-            problems.append(f"'{key}' is now '{RENAMED[key]}'")
-            fix = f"set '{RENAMED[key]}'"
         else:
             problems.append(f"'{key}' is not a setting")
             if near := get_close_matches(key, Settings().flat(), n=1):

@@ -19,19 +19,8 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # no room for this 
 
 @contextmanager
 def own_errors(where: Path, file: str, mend: str = REBUILD) -> Iterator[None]:
-    """Turn SQLite's and the file system's errors about a file in a folder into our own, without any of its content.
-
-    Parameters
-    ----------
-    where, file
-        The folder, and the file in it.
-    mend
-        What to do where it is torn.
-
-    Raises
-    ------
-    StoreError
-        In the place of any of these; errors of our own stay what they are.
+    """Turn SQLite's and the file system's errors about a file in a folder into our own, without any of its content;
+    raises StoreError where in the place of any of these; errors of our own stay what they are.
     """
     name = f"{where.name}/{file}"
     try:

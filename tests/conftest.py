@@ -25,8 +25,8 @@ def kept_work(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
     Tests of the models load their own, and `anew` of `tests.strategies.federation` lets these work again.
     """
-    from fedrag_flwr.models import load_encoder, load_generator
-    from fedrag_flwr.models.cache import GenerationCache
+    from fedrag_flwr.models.generator import GenerationCache
+    from fedrag_flwr.models.load import load_encoder, load_generator
 
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base

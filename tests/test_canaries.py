@@ -34,7 +34,7 @@ from fedrag_flwr.records import (
     Question,
     ShareRequest,
 )
-from fedrag_flwr.sources.sql.mapping import sql_toml
+from fedrag_flwr.sources.mapping import mapping_toml
 from fedrag_flwr.sources.sql.proposal import propose_mapping
 from tests.canary_federation import SILOS, STRATEGIES, Federation, Run, changes_of
 from tests.canary_search import found_in, found_under
@@ -267,7 +267,7 @@ def test_the_records_of_a_database_leave_without_canaries(tmp_path: Path, models
             " policy_number VARCHAR(20), condition VARCHAR(20))"
         )
         database.executemany("INSERT INTO patients VALUES (?, ?, ?, ?, ?, ?)", PATIENTS)
-    file.write_text(sql_toml(propose_mapping(f"sqlite:///{path}")), encoding="utf-8")
+    file.write_text(mapping_toml(propose_mapping(f"sqlite:///{path}")), encoding="utf-8")
     settings = Federation(tmp_path, {"privacy.lookup": True}).settings()
     canaries = [str(cell) for row in PATIENTS for cell in (*row[1].split(), *row[2:5])]
     asked = tuple(AskedQuestion(f"q{row[0]}", f"What is the mrn of {row[1]}?") for row in PATIENTS)

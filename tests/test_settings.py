@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fedrag_flwr.device.modes import TOP_K
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.hypergraph.base import LearningSettings
-from fedrag_flwr.settings import FEDRAG_PARTS, RENAMED, Plain, Settings, fedrag_home
+from fedrag_flwr.settings import FEDRAG_PARTS, Plain, Settings, fedrag_home
 from server_app.run import check_run
 
 ROOT = Path(__file__).parents[1]
@@ -140,25 +140,6 @@ def test_the_server_has_the_devices_models_but_for_its_own_generator() -> None:
     assert Settings.from_config(devices).server_models == Settings.from_config(devices).models
     both = Settings.from_config(devices | {"server.generator": "large"})
     assert (both.server_models.generator, both.server_models.threads, both.models.generator) == ("large", 2, "small")
-
-
-@pytest.mark.parametrize(
-    ("key", "told", "fix"),
-    [
-        ("overlay.edges", "'overlay.edges' is now 'overlay.topology'", "set 'overlay.topology'"),
-        ("fedrag.bank", "'fedrag.bank' is now 'fedrag.without'", "set 'fedrag.without'"),
-        ("graph.summaries", "'graph.summaries' is now 'graph.written-by'", "set 'graph.written-by'"),
-    ],
-)
-def test_what_was_a_setting_is_told_what_became_of_it(key: str, told: str, fix: str) -> None:
-    with pytest.raises(SettingError) as refused:
-        Settings.from_config({key: 1})
-    assert (refused.value.what, refused.value.fix) == (told, fix)
-
-
-def test_what_is_a_setting_is_not_among_what_was_one() -> None:
-    assert not Settings().flat().keys() & RENAMED.keys()
-    assert set(RENAMED.values()) <= Settings().flat().keys()
 
 
 def test_there_are_no_more_settings_than_somebody_has_a_reason_to_change() -> None:

@@ -12,8 +12,8 @@ import numpy as np
 
 from fedrag_flwr.answering.extract import NONE, Extract, extracted, spans_of
 from fedrag_flwr.answering.prompts import UNKNOWN, closed_book_prompt, declines, reading_prompt
-from fedrag_flwr.models import load_span_reader
 from fedrag_flwr.models.base import Completion, Generator, Grammar, Heard, Prompt
+from fedrag_flwr.models.load import load_span_reader
 from fedrag_flwr.models.spans import SpanReader
 from fedrag_flwr.records import Cost, EvidenceUnit, as_line
 

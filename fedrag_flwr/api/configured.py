@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.settings import Plain, Settings
+from fedrag_flwr.settings import Plain, Settings, flat_table
 
 Given = Settings | Mapping[str, Plain] | str | Path | None
 
@@ -30,7 +30,8 @@ def configured(given: Given, changes: Mapping[str, Plain]) -> Settings:
     if isinstance(given, Settings):
         flat = given.flat()
     elif isinstance(given, str | Path):
-        flat = dict(_flat(_read(Path(given).expanduser())))
+        path = Path(given).expanduser()
+        flat = flat_table(_read(path), path.name)
     else:
         flat = dict(given or {})
     return Settings.from_config(flat | {_key(name): value for name, value in changes.items()})
@@ -52,16 +53,6 @@ def _read(path: Path) -> Mapping[str, object]:
         raise SettingError(f"the settings cannot be read ({error.strerror})", where=path.name, fix=fix) from None
     except ValueError as error:
         raise SettingError(f"the settings are not TOML ({error})", where=path.name, fix="see presets/") from None
-
-
-def _flat(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, Plain]]:
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
-        elif isinstance(value, bool | int | float | str):
-            yield f"{prefix}{key}", value
-        else:
-            raise SettingError("is neither a text nor a number", where=f"{prefix}{key}", fix="see presets/")
 
 
 _GROUPS = frozenset(key.partition(".")[0] + "." for key in Settings().flat() if "." in key)

@@ -8,7 +8,6 @@ import time
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from fedrag_flwr.api.answer import Answer, AnswerStream, answer_of
@@ -93,9 +92,7 @@ class Device:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -155,8 +152,8 @@ class Device:
         Raises
         ------
         SourceError
-            A file is missing or of a kind that is not read, the device has no folder, or a file of that name is there
-            and `replace` is false. Nothing is copied then.
+            A file is missing or of a kind that is not read, two have one name, the device has no folder, or a file of
+            that name is there and `replace` is false. Nothing is copied then.
         """
         folder = self._writable()
         paths = [Path(one).expanduser() for one in files]
@@ -165,6 +162,8 @@ class Device:
                 raise SourceError("there is no such file", where=str(path), fix="name a file")
             if path.suffix.lower() not in ENDINGS:
                 raise SourceError("is of a kind that is not read", where=path.name, fix=f"known: {', '.join(ENDINGS)}")
+            if sum(other.name == path.name for other in paths) > 1:
+                raise SourceError("two files have this name", where=path.name, fix="rename one, or add them in turn")
             if (folder / path.name).exists() and not replace:
                 raise SourceError("is there already", where=path.name, fix="add it with replace=True")
         for path in paths:
@@ -223,7 +222,7 @@ class Device:
     def _asked(self, question: str, heard: Heard | None) -> Answer:
         self._built()
         asked = Question(new_id(), question_line(question), self.name)
-        found = self.edge.ask_at_home(asked, heard)
+        found, _ = self.edge.ask_at_home(asked, heard)
         return answer_of(given(asked.id, question, found, self.edge.trace(found), time.time()))
 
     def _built(self) -> None:
@@ -254,7 +253,7 @@ class Device:
         """The passages that the learned reranker puts first, with its log-odds and the answer path to each."""
         import pandas as pd
 
-        chosen = self.edge.orders.choose(question, limit)
+        chosen = self.edge.order.choose(question, limit)
         rows = [(one.passage_id, one.title, one.score, one.path) for one in chosen]
         return pd.DataFrame(rows, columns=["passage", "title", "log_odds", "path"])
 

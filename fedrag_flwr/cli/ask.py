@@ -97,9 +97,7 @@ def _asked_at(name: str, store: Path | None, changes: list[str] | None, *, here:
 
         def ask_one(question: str, wait: bool, heard: Heard | None) -> GivenAnswer:
             asked = Question(new_id(), question, device.name)
-            answer, waits = settled(
-                lambda: device.ask_or_wait(asked, heard) if wait else (device.ask_at_home(asked, heard), False)
-            )
+            answer, waits = settled(lambda: device.ask_at_home(asked, heard, help=wait))
             return given(asked.id, question, answer, device.trace(answer), time.time(), waiting=waits)
 
         yield ask_one
@@ -124,17 +122,7 @@ def as_it_comes(console: Console, *, aloud: bool) -> Iterator[Heard | None]:
 
 
 def show(console: Console, answer: GivenAnswer, *, verbose: bool = False) -> None:
-    """Print an answer for people.
-
-    Parameters
-    ----------
-    console
-        Where.
-    answer
-        What was answered.
-    verbose
-        Whether to show cost, decisions and their numbers.
-    """
+    """Print an answer for people."""
     console.print(_said(answer), highlight=False)
     console.print(_origin(answer), highlight=False)
     for number, place in {one.number: one.place for one in answer.citations}.items():

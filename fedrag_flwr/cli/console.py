@@ -77,26 +77,16 @@ def settings_from(options: Sequence[str] | None) -> Settings:
 
 
 def question_of(argument: str) -> str:
-    """The question that a command line holds, or names with - as what stands on standard input or is typed there.
+    """The question that a command line holds, or names with - as what stands on standard input or is typed there;
+    raises SettingError where there is none.
 
     Command lines are in the system's log and its list of processes.
-
-    Raises
-    ------
-    SettingError
-        There is none.
     """
     return question_line(typed(argument, "question"))
 
 
 def questions_of(argument: str) -> list[str]:
-    """As `question_of`, where each line of standard input is a question.
-
-    Raises
-    ------
-    SettingError
-        There is none.
-    """
+    """As `question_of`, where each line of standard input is a question; raises SettingError where there is none."""
     lines = [line for line in typed(argument, "question").splitlines() if line.strip()]
     return [question_line(line) for line in lines or [""]]
 
@@ -134,24 +124,20 @@ def toml_value(text: str) -> bool | int | float | str:
 
 def print_json(value: object) -> None:
     """Print a record, or plain values, as JSON on standard output."""
-    sys.stdout.write(json.dumps(plain(value), ensure_ascii=False, indent=1) + "\n")
+    sys.stdout.write(json_of(value) + "\n")
 
 
-def plain(value: object) -> Any:
-    """Records, arrays and paths as JSON values; vectors as lists of floats."""
+def json_of(value: object) -> str:
+    """Records, arrays, paths and what holds them as JSON; numbers of arrays to six digits."""
+    return json.dumps(value, default=_plain, ensure_ascii=False, indent=1)
+
+
+def _plain(value: object) -> object:
     if is_dataclass(value) and not isinstance(value, type):
-        return plain(asdict(value))
-    if isinstance(value, dict):
-        return {str(key): plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
+        return asdict(value)
     if isinstance(value, np.ndarray):
-        return [round(float(number), 6) for number in value]
-    if isinstance(value, np.generic):
-        return value.item()
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)
+        return np.round(value.astype(float), 6).tolist()
+    return value.item() if isinstance(value, np.generic) else str(value)
 
 
 @contextmanager

@@ -20,7 +20,6 @@ from fedrag_flwr.cli.console import (
     out,
     print_json,
     progress_bar,
-    toml_value,
     with_errors,
 )
 from fedrag_flwr.cli.memory import EmptyFlag, require_device, show_report
@@ -64,11 +63,10 @@ def init(
         config["data-path"] = str(_there(documents, "--documents"))
     if source:
         config["sources"] = shlex.join(map(_in_full, source))
-    for change in changes or ():
-        key, equals, value = change.partition("=")
-        if not equals or key in config:
-            raise SettingError(f"'{change}' is no further setting", where="--set", fix="write KEY=VALUE, each key once")
-        config[key] = toml_value(value)
+    further = changed(changes)
+    if again := further.keys() & config.keys():
+        raise SettingError(f"'{min(again)}' is no further setting", where="--set", fix="use the option for it")
+    config |= further
     certificates = None if root_certificates is None else _there(root_certificates, "--root-certificates")
     link = Link(superlink, certificates, port, plain)
     files = DeviceFiles.of(name)

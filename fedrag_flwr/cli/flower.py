@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import tomli_w
+
 from fedrag_flwr.errors import FederationError, SettingError
 from fedrag_flwr.settings import Plain
 
@@ -56,28 +58,17 @@ class Flower:
     def run(
         self, app: Path, config: Mapping[str, Plain], devices: int | None, follow: Callable[[str], None]
     ) -> tuple[str, str]:
-        """Run the app and follow its log.
+        """Run the app and follow its log; raises FederationError where Flower did not start a run.
 
         Parameters
         ----------
-        app
-            The app's directory.
-        config
-            Settings that differ from the app's defaults.
         devices
             Simulated devices; None where the devices are real.
-        follow
-            Takes each line of the log.
 
         Returns
         -------
         tuple of str
             The run's id and its final status, such as ``finished:completed``.
-
-        Raises
-        ------
-        FederationError
-            Flower did not start a run.
         """
         command = [*self._flwr("run", str(app), *self._connection), "--stream"]
         if devices is not None:
@@ -126,12 +117,8 @@ class Flower:
     def own_superlink(self, *, keep: bool = False) -> Iterator[None]:
         """End the local SuperLink that runs start in this block, and all that these left; not where another run is.
 
-        SIGTERM ends the block as an interrupt from the keyboard does.
-
-        Parameters
-        ----------
-        keep
-            Whether the SuperLink stays where nothing went wrong; the next run starts faster.
+        SIGTERM ends the block as an interrupt from the keyboard does. With `keep` the SuperLink stays where nothing
+        went wrong; the next run starts faster.
         """
         before, whole = superlink_pid(), False
         terminated = signal.signal(signal.SIGTERM, _leave)
@@ -169,12 +156,8 @@ class Flower:
             return True
 
     def register(self, public_key: Path, name: str) -> int:
-        """Let the SuperLink know a device by its public key; gives the node's id.
-
-        Raises
-        ------
-        FederationError
-            The SuperLink refused the key, or cannot be reached.
+        """Let the SuperLink know a device by its public key; gives the node's id; raises FederationError where the
+        SuperLink refused the key, or cannot be reached.
         """
         told = self.call(
             "supernode", "register", str(public_key), *self._connection, "--name", name, "--format", "json"
@@ -229,9 +212,7 @@ def app_directory(configured: Path | None = None) -> Path:
 
 
 def _toml(value: Plain) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return json.dumps(value) if isinstance(value, str) else repr(value)
+    return tomli_w.dumps({"value": value}).partition(" = ")[2].strip()
 
 
 def _found(pattern: re.Pattern[str], line: str) -> str:

@@ -177,7 +177,7 @@ def show_paths(
 ) -> None:
     """Show the passages that the controller puts first for a question, and the answer path to each."""
     with open_as_configured(name, store, changes) as device:
-        chosen = device.orders.choose(question_of(question), limit)
+        chosen = device.order.choose(question_of(question), limit)
     if as_json:
         print_json(chosen)
         return
@@ -259,14 +259,8 @@ def device_at(name: str, store: Path | None) -> tuple[str, Path]:
 
     Where a store is named and no device, it is the store's: of that directory, or of the only one in it.
 
-    Raises
-    ------
-    NotFoundError
-        There is no such device, or no store in that directory.
-    StoreError
-        The device has no memory yet.
-    SettingError
-        Several devices have their stores there.
+    Raises NotFoundError where there is no such device, or no store in that directory; StoreError where the device has
+    no memory yet; SettingError where several devices have their stores there.
     """
     if store is None:
         name = name or HERE
@@ -399,12 +393,9 @@ def inspect_source(
     ],
 ) -> None:
     """Propose a mapping file: read it, leave out what should not be read, and give it to `fedrag build --source`."""
-    from fedrag_flwr.sources.graph.mapping import graph_toml
-    from fedrag_flwr.sources.mapping import without_password
+    from fedrag_flwr.sources.mapping import mapping_toml, without_password
     from fedrag_flwr.sources.open_source import filled_url, proposed_mapping, url_of
-    from fedrag_flwr.sources.sql.mapping import SqlMapping, sql_toml
 
     mapping = proposed_mapping(filled_url(url) or url)
     mapping = mapping.model_copy(update={"url": without_password(url_of(url) or url)})
-    text = sql_toml(mapping) if isinstance(mapping, SqlMapping) else graph_toml(mapping)
-    typer.echo(text, nl=False)  # as it is: it goes into a file
+    typer.echo(mapping_toml(mapping), nl=False)  # as it is: it goes into a file

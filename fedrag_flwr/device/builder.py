@@ -133,15 +133,11 @@ class _Difference:
 
 
 def difference(reading: Reading, store: MemoryStore, plan: BuildPlan) -> _Difference:
-    """Compare documents with a store by their digests; one that is there, but cannot be read now, is not removed.
+    """Compare documents with a store by their digests; one that is there, but cannot be read now, is not removed;
+    raises SourceError where a document is gone, and what cannot be read now may be it.
 
     All have changed where memories are asked for and the store's were made with other settings; those that cannot be
     read now will have when they can.
-
-    Raises
-    ------
-    SourceError
-        A document is gone, and what cannot be read now may be it.
     """
     known = store.digests()
     anew = plan.memories and store.meta(MADE_WITH) not in (None, plan.made_with)
@@ -184,44 +180,21 @@ class _Read:
     prepared: Prepared
 
 
+@dataclass(frozen=True, eq=False)
 class Builder:
-    """Brings one store up to date with what a source holds, in one transaction.
-
-    Parameters
-    ----------
-    device
-        The device's name.
-    store, encoder, pipeline
-        Where the memory lives, and how text is read.
-    parsed
-        Is told each document as it is parsed for memories, so that nobody parses it again.
+    """Brings one store up to date with what a source holds, in one transaction. `parsed` is told each document as it is
+    parsed for memories, so that nobody parses it again.
     """
 
-    def __init__(
-        self,
-        device: str,
-        store: MemoryStore,
-        encoder: Encoder,
-        pipeline: Pipeline,
-        parsed: Callable[[Document, Sequence[ParsedPassage]], None] | None = None,
-    ) -> None:
-        self.device = device
-        self.store = store
-        self.encoder = encoder
-        self.pipeline = pipeline
-        self.parsed = parsed
+    device: str  # the device's name
+    store: MemoryStore
+    encoder: Encoder
+    pipeline: Pipeline
+    parsed: Callable[[Document, Sequence[ParsedPassage]], None] | None = None
 
     def build(self, reading: Reading, plan: BuildPlan, progress: Progress) -> BuildReport:
-        """Read what is new, learn the hypergraph, make memories, and write all of it at once.
-
-        Parameters
-        ----------
-        reading
-            All documents of the device as they are now.
-        plan
-            What to make. Where memories are asked for, every report names all documents in the store that have none.
-        progress
-            Told how far each phase is.
+        """Read what is new, learn the hypergraph, make memories, and write all of it at once. Where memories are asked
+        for, every report names all documents in the store that have none.
         """
         start = time.perf_counter()
         changed = difference(reading, self.store, plan)

@@ -42,7 +42,7 @@ def build_device(device: EdgeDevice, *, memories: bool, graph: bool, empty: bool
         if report.added or report.changed or report.removed:
             device.controller.forget()
             if memories:
-                device.orders.prepare()
+                device.order.prepare()
         if graph:
             report = device.graph.extend(report, progress)
     if not memories or device.writes_later:
@@ -98,21 +98,9 @@ def _note(store: MemoryStore, key: str, now: str) -> None:
 
 
 def forget_memory(root: Path, sources: SourceSet, *, empty: bool) -> None:
-    """Delete a device's memory, so that the next build begins anew.
-
-    Parameters
-    ----------
-    root
-        The directory of its store.
-    sources
-        What it will be built from; closed in the end.
-    empty
-        Whether sources that hold nothing are meant to.
-
-    Raises
-    ------
-    SourceError
-        The sources cannot be read, or there are none and nobody said that this is meant. Nothing goes then.
+    """Delete a device's memory, so that the next build begins anew; raises SourceError where the sources cannot be
+    read, or there are none and nobody said that this is meant. Nothing goes then. With `empty`, sources that hold
+    nothing are meant to; they are closed in the end.
     """
     try:
         sources.read(may_be_empty=lambda _: empty)

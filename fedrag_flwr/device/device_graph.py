@@ -54,15 +54,7 @@ MOST = 16  # sentences of a community, those nearest to the mean of all
 
 
 class CommunityContents:
-    """Finds the sentences that state a community's relations.
-
-    Parameters
-    ----------
-    store
-        Holds the sentences with their vectors.
-    graph
-        The whole graph.
-    """
+    """Finds the sentences that state a community's relations."""
 
     def __init__(self, store: MemoryStore, graph: KnowledgeGraph) -> None:
         self._store = store
@@ -130,19 +122,9 @@ class DeviceGraph:
         return self._builder().graph()
 
     def share(self, request: SummaryRequest, generation: str) -> SummaryBatch:
-        """Release the summaries that the asking side lacks, a page of them, and name those that are no longer true.
-
-        Parameters
-        ----------
-        request
-            What the asking side knows.
-        generation
-            Names the store and the export filter as they are; where the request names another, everything is sent.
-
-        Raises
-        ------
-        PrivacyError
-            If an operator of the export filter fails; nothing is shared then.
+        """Release the summaries that the asking side lacks, a page of them, and name those that are no longer true;
+        raises PrivacyError if an operator of the export filter fails; nothing is shared then. `generation` names the
+        store and the export filter as they are; where the request names another, all is sent.
         """
         known = frozenset(request.known) if request.generation == generation else frozenset()
         summaries = self._store().communities()
@@ -174,12 +156,8 @@ class DeviceGraph:
         return self.retriever().retrieve(vector, budget)
 
     def retriever(self) -> GraphRetriever:
-        """Dual-level retrieval over the present documents and graph, which another process may have built.
-
-        Raises
-        ------
-        NotFoundError
-            They keep changing while they are read.
+        """Dual-level retrieval over the present documents and graph, which another process may have built; raises
+        NotFoundError where they keep changing while they are read.
         """
         version = (self.store.version, self._store().version)
         if self._retriever is None or self._retriever[0] != version:
@@ -194,12 +172,8 @@ class DeviceGraph:
         return self.answering().gated(question) if gated else self.answering().local(question)
 
     def take_overview(self, overview: SummaryOverview) -> ImportReport:
-        """Keep the vectors of all devices' summaries, which the server knows.
-
-        Raises
-        ------
-        WireError
-            A vector has another length than this device's encoder gives, or this device takes sealed ones alone.
+        """Keep the vectors of all devices' summaries, which the server knows; raises WireError where a vector has
+        another length than this device's encoder gives, or this device takes sealed ones alone.
         """
         if self.settings.graph.share == "sealed":
             raise WireError("this device takes summaries from sealed messages alone", where="SummaryOverview")

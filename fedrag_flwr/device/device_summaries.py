@@ -32,17 +32,7 @@ _UNTELLING = frozenset({"CONCEPT", "CARDINAL", "ORDINAL", "PERCENT", "YEAR", "DA
 
 
 class DeviceSummaries:
-    """Answers a round's questions with what the device's sources hold on them (HyFedRAG 3.1, stages 1 and 2).
-
-    Parameters
-    ----------
-    releases
-        The device's memory, whose passages tell which records belong together, and its export filter.
-    source
-        Its sources as one.
-    folder
-        Where tier 1 lies.
-    """
+    """Answers a round's questions with what the device's sources hold on them (HyFedRAG 3.1, stages 1 and 2)."""
 
     def __init__(self, releases: Releases, source: SearchableSource, folder: Path) -> None:
         self._device = releases.device
@@ -91,12 +81,8 @@ class DeviceSummaries:
         Where a name that the filter learns on the way may stand in a summary that was made before, all are made anew. A
         record that changes meanwhile does not matter: the next round has another version.
 
-        Raises
-        ------
-        PrivacyError
-            This device lets nobody look its records up: a name in a question finds what is written of it.
-        SourceError
-            A source cannot be asked, or tells of ever more names.
+        Raises PrivacyError where this device lets nobody look its records up: a name in a question finds what is
+        written of it. SourceError where a source cannot be asked, or tells of ever more names.
         """
         if not self._releases.settings.privacy.lookup:
             raise PrivacyError(

@@ -9,11 +9,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedrag_flwr.device.modes import DeviceAnswers, Engines, Memories
+from fedrag_flwr.device.modes import DeviceAnswers, Engines
 from fedrag_flwr.device.views import TraceLine, trace_answer
 from fedrag_flwr.errors import PrivacyError, WireError
 from fedrag_flwr.home_paths import fedrag_home, valid_name
-from fedrag_flwr.loaded_models import Models, load_models
+from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.generate.rules import TEMPLATES
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Heard
@@ -24,7 +24,6 @@ from fedrag_flwr.records import (
     BuildReport,
     ControllerRequest,
     ControllerUpdate,
-    Delta,
     DeviceCard,
     DocumentState,
     Evidence,
@@ -33,12 +32,6 @@ from fedrag_flwr.records import (
     OpenQuestion,
     Progress,
     Question,
-    SealedFinish,
-    SealedMessages,
-    WaitingBatch,
-    WaitingRequest,
-    WalkReply,
-    WalkRequest,
     silent,
 )
 from fedrag_flwr.records.isolate import isolated
@@ -63,7 +56,7 @@ if TYPE_CHECKING:
     from fedrag_flwr.privacy.seals import SealingKey
     from fedrag_flwr.retrieval.device_controller import DeviceController, TrainingQuestion
     from fedrag_flwr.retrieval.evidence_sources import DeviceSources
-    from fedrag_flwr.retrieval.order import EvidenceOrders
+    from fedrag_flwr.retrieval.order import DeviceOrder
     from fedrag_flwr.sources.open_source import SourceSet
 
 NAMES = "names.sqlite"  # beside the store: the private names that the export filter has learnt
@@ -71,29 +64,17 @@ CACHES = "caches"
 
 
 class EdgeDevice:
-    """One device: builds its memory, answers, shares through its export filter, and helps others.
+    """One device: builds its memory, answers, shares through its export filter, and helps others; raises StoreError
+    where the store cannot be opened, or was written with other models.
 
     Its parts are made when they are first needed.
 
     Parameters
     ----------
-    name
-        The device's name in the federation.
     documents
         The folder that it reads; None where it has none.
-    root
-        The directory that holds its store.
-    settings
-        Of the run.
-    models
-        The models.
     sources
         Further sources: folders, databases, graphs and mapping files, as `open_source` knows them.
-
-    Raises
-    ------
-    StoreError
-        The store cannot be opened, or was written with other models.
     """
 
     def __init__(
@@ -155,7 +136,9 @@ class EdgeDevice:
     def build(
         self, *, memories: bool = True, graph: bool = False, empty: bool = False, progress: Progress = silent
     ) -> BuildReport:
-        """Bring the memory up to date with the documents; unchanged ones cost nothing.
+        """Bring the memory up to date with the documents; unchanged ones cost nothing; raises SourceError where the
+        documents cannot be read, or there are none and nobody said that this is meant, and StoreError where the store
+        cannot be written.
 
         While another process builds, this waits. What people's questions left in a store before a rebuild comes back.
 
@@ -168,15 +151,6 @@ class EdgeDevice:
         empty
             Whether sources that hold nothing are meant to: all that was read of them goes, and until there is something
             in them again, later builds need not be told.
-        progress
-            Told how far the build is.
-
-        Raises
-        ------
-        SourceError
-            The documents cannot be read, or there are none and nobody said that this is meant.
-        StoreError
-            The store cannot be written.
         """
         from fedrag_flwr.device.builds import build_device
 
@@ -196,12 +170,6 @@ class EdgeDevice:
         from fedrag_flwr.device.builds import write_memories
 
         return write_memories(self, progress, stop, first)
-
-    def import_shared_memory(self, delta: Delta) -> ImportReport:
-        """Take in others' memories; what is malformed is refused and counted by reason."""
-        from fedrag_flwr.device.shared_memory import take_shared_memory
-
-        return take_shared_memory(self.store, delta)
 
     def answer(
         self,
@@ -230,21 +198,14 @@ class EdgeDevice:
         """Answer one question at home, with its evidence."""
         return self.answers.ask(question, mode)
 
-    def ask_at_home(self, question: Question, heard: Heard | None = None) -> Answer:
+    def ask_at_home(self, question: Question, heard: Heard | None = None, *, help: bool = False) -> tuple[Answer, bool]:
         """Answer one question from memory, and with home's own evidence where memory is not enough.
 
-        `heard` is told all of what the model writes so far, each time that it grows. The answer may be another.
-        """
-        answer, _ = self.answers.ask_at_home(question, heard)
-        return answer
-
-    def ask_or_wait(self, question: Question, heard: Heard | None = None) -> tuple[Answer, bool]:
-        """Home's answer, and whether the question waits for a better one of the federation.
-
-        `heard` as in `ask_at_home`.
+        `heard` is told all of what the model writes so far, each time that it grows; the answer may be another. With
+        `help` the question may wait for a better answer of the federation; the second value says whether it does.
         """
         answer, sure = self.answers.ask_at_home(question, heard)
-        return answer, not sure and self.waiting.let_wait(question)
+        return answer, help and not sure and self.waiting.let_wait(question)
 
     def receive(self, answers: Sequence[Answer]) -> AnswerBatch:
         """Keep answers that were made elsewhere for this device, and release those that nobody here waits for.
@@ -255,12 +216,8 @@ class EdgeDevice:
         return self.releases.batch(answers, (), "memory", closed)
 
     def keep(self, batch: AnswerBatch) -> ImportReport:
-        """Keep answers that the server made for this device.
-
-        Raises
-        ------
-        WireError
-            The answers are another device's.
+        """Keep answers that the server made for this device; raises WireError where the answers are another
+        device's.
         """
         if batch.device != self.name:
             raise WireError("the answers are another device's", where="AnswerBatch")
@@ -309,16 +266,6 @@ class EdgeDevice:
         ]
         return self._told(outcomes, mode, admission)
 
-    def finish_sealed(self, given: SealedFinish, run: str) -> AnswerBatch:
-        """Answer open questions with what other devices sealed for this one."""
-        return self.finish(given.questions, self.sealed.evidence(given.messages, run), given.mode)
-
-    def give_sealed(self, asked: SealedMessages, run: str) -> SealedMessages:
-        """Evidence for requests in sealed messages, sealed for those who asked."""
-        from fedrag_flwr.exchange.sealed import give_sealed
-
-        return give_sealed(self.name, self.key, asked, self.giving.evidence, run)
-
     def _told(self, outcomes: Sequence[Answer | OpenQuestion], mode: AnswerMode, admission: Admission) -> AnswerBatch:
         """Keep answers that people here wait for, and give what leaves: of their own only whether they are there."""
         answers = [*admission.refused, *(one for one in outcomes if isinstance(one, Answer))]
@@ -326,14 +273,6 @@ class EdgeDevice:
         self.waiting.keep(answers)
         texts = {question.id: question.text for question in admission.questions}
         return self.releases.batch(answers, still_open, mode, admission.own, texts)
-
-    def offer(self, request: WaitingRequest) -> WaitingBatch:
-        """Questions of the people here that a run may close."""
-        return self.waiting.offer(request)
-
-    def walk(self, request: WalkRequest) -> WalkReply:
-        """Reply to the hops of other devices' questions, through the export filter."""
-        return self.walks.walk(request)
 
     # --- its parts: what answers ------------------------------------------------------------------
 
@@ -347,27 +286,12 @@ class EdgeDevice:
     @property
     def engine(self) -> Engine:
         """The inference engine over all memories of the store's present version."""
-        return self.engine_over("all")
-
-    def engine_over(self, memories: Memories) -> Engine:
-        """The inference engine over the store's present version.
-
-        Parameters
-        ----------
-        memories
-            Which memories it knows: all, this device's own, or none.
-        """
-        return self.engines.over(memories)
-
-    def engine_under(self, settings: Settings) -> Engine:
-        """The inference engine over all memories under other settings of reading and answering, for comparison."""
-        models = load_models(settings.models, fedrag_home(settings.home))
-        return Engines(self.name, self.store, settings, models, self.orders).over("all")
+        return self.engines.over("all")
 
     @cached_property
     def engines(self) -> Engines:
         """Its inference engines."""
-        return Engines(self.name, self.store, self.settings, self.models, self.orders)
+        return Engines(self.name, self.store, self.settings, self.models, self.order)
 
     @cached_property
     def answers(self) -> DeviceAnswers:
@@ -387,18 +311,16 @@ class EdgeDevice:
     @cached_property
     def controller(self) -> DeviceController:
         """Its learned reranker."""
-        from fedrag_flwr.retrieval.controller_fitting import FittingSettings
         from fedrag_flwr.retrieval.device_controller import DeviceController
 
-        fitting, seed = FittingSettings(), self.settings.seed
-        return DeviceController(self.name, self.store, self.root, self.rankings, fitting, seed)
+        return DeviceController(self.name, self.store, self.root, self.rankings, self.settings.seed)
 
     @cached_property
-    def orders(self) -> EvidenceOrders:
-        """The orders in which its passages become evidence."""
-        from fedrag_flwr.retrieval.order import EvidenceOrders
+    def order(self) -> DeviceOrder:
+        """The order in which its passages become evidence."""
+        from fedrag_flwr.retrieval.order import DeviceOrder
 
-        return EvidenceOrders(self)
+        return DeviceOrder(self)
 
     @cached_property
     def graph(self) -> DeviceGraph:
@@ -414,7 +336,7 @@ class EdgeDevice:
 
         paths = (self.root, self.kept)
         own = (self.name, self.store, self.export, self.models, self.settings)
-        return DeviceWalks(*own, *paths, self.sums, self.orders)
+        return DeviceWalks(*own, *paths, self.sums, self.order)
 
     # --- its parts: what leaves, and what comes -----------------------------------------------------
 

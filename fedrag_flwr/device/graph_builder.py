@@ -7,6 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import chain
 from typing import TypeVar
 
@@ -54,53 +55,33 @@ class GraphReport:
         return (*(f"{name}={getattr(self, name)}" for name in counts), f"modularity={self.modularity:.3f}")
 
 
+@dataclass(frozen=True, eq=False)
 class GraphBuilder:
-    """Brings a store's graph up to date with its documents.
+    """Brings a store's graph up to date with its documents."""
 
-    Parameters
-    ----------
-    store
-        The device's memory: documents, passages and their vectors.
-    encoder, pipeline
-        Those that the store was made with.
-    extractor
-        Finds what documents state.
-    summarizer
-        Sums up communities.
-    settings
-        Of the cut.
-    """
+    store: MemoryStore  # the device's memory: documents, passages and their vectors
+    encoder: Encoder  # this and the pipeline are those that the store was made with
+    pipeline: Pipeline
+    extractor: Extractor  # finds what documents state
+    summarizer: Summarizer  # sums up communities
+    settings: CutSettings  # of the cut
 
-    def __init__(
-        self,
-        store: MemoryStore,
-        encoder: Encoder,
-        pipeline: Pipeline,
-        extractor: Extractor,
-        summarizer: Summarizer,
-        settings: CutSettings,
-    ) -> None:
-        self._store = store
-        self._graphs = GraphStore(store.database, encoder.dimension)
-        self._encoder = encoder
-        self._pipeline = pipeline
-        self._summarizer = summarizer
-        self._settings = settings
-        self._cut_with = content_id(json.dumps(asdict(settings), sort_keys=True))
-        self._extractor = extractor
+    @cached_property
+    def _graphs(self) -> GraphStore:
+        return GraphStore(self.store.database, self.encoder.dimension)
+
+    @property
+    def _cut_with(self) -> str:
+        return content_id(json.dumps(asdict(self.settings), sort_keys=True))
 
     @property
     def cost(self) -> Cost:
         """What a model has done so far."""
-        return self._extractor.cost + self._summarizer.cost
+        return self.extractor.cost + self.summarizer.cost
 
     def refresh(self, progress: Progress) -> GraphReport:
-        """Extract, resolve, encode, cut and sum up what is new since the last time; each step is kept as it is done.
-
-        Raises
-        ------
-        StoreError
-            The store cannot be written.
+        """Extract, resolve, encode, cut and sum up what is new since the last time; each step is kept as it is done;
+        raises StoreError where the store cannot be written.
         """
         start = time.perf_counter()
         read = self._extract(progress)
@@ -113,8 +94,8 @@ class GraphBuilder:
         )
         groups = self._cut(graph)
         summarised = self._summarise(graph, groups, progress)
-        if self._store.meta(CUT_WITH) != self._cut_with:
-            self._store.set_meta(CUT_WITH, self._cut_with)  # last: one that was killed before it cuts the same again
+        if self.store.meta(CUT_WITH) != self._cut_with:
+            self.store.set_meta(CUT_WITH, self._cut_with)  # last: one that was killed before it cuts the same again
         assignment = {name: number for number, names in enumerate(groups.values()) for name in names}
         return GraphReport(
             len(graph.statements),
@@ -130,37 +111,33 @@ class GraphBuilder:
         )
 
     def graph(self) -> KnowledgeGraph:
-        """The graph over the statements that are kept.
-
-        Raises
-        ------
-        NotFoundError
-            The documents keep changing while they are read.
+        """The graph over the statements that are kept; raises NotFoundError where the documents keep changing while
+        they are read.
         """
         return once_more(self._graph)
 
     # --- steps ------------------------------------------------------------------------------------
 
     def _graph(self) -> KnowledgeGraph:
-        units = self._store.units("paragraph")
+        units = self.store.units("paragraph")
         contexts: dict[str, Floats] = dict(zip(units.ids, units.vectors, strict=True))
-        titles = {passage.document_id: passage.title for passage in self._store.passages()}
+        titles = {passage.document_id: passage.title for passage in self.store.passages()}
         statements = self._graphs.statements()
         if absent := [one.passage_id for one in statements if one.passage_id not in contexts]:
             raise missing("passage", absent)
         return KnowledgeGraph.of(statements, contexts, titles)
 
     def _extract(self, progress: Progress) -> int:
-        waiting = self._graphs.unread(self._extractor.id)
+        waiting = self._graphs.unread(self.extractor.id)
         for done in range(0, len(waiting), _DOCUMENTS_AT_ONCE):
             names = waiting[done : done + _DOCUMENTS_AT_ONCE]
             progress("extract", done, len(waiting))
-            parsed = self._pipeline.parse(self._store.document(name) for name in names)
+            parsed = self.pipeline.parse(self.store.document(name) for name in names)
             found: list[Statement] = []
             for passages in parsed:
                 by_id: dict[str, Passage] = {part.passage.id: part.passage for part in passages}
-                found += statements_of(self._extractor.extract(passages), by_id)
-            self._graphs.put_statements(names, found, self._extractor.id)
+                found += statements_of(self.extractor.extract(passages), by_id)
+            self._graphs.put_statements(names, found, self.extractor.id)
         progress("extract", len(waiting), len(waiting))
         return len(waiting)
 
@@ -175,7 +152,7 @@ class GraphBuilder:
         for done in range(0, len(new), _TEXTS_AT_ONCE):
             names = new[done : done + _TEXTS_AT_ONCE]
             progress(f"encode {kind}", done, len(new))
-            vectors = self._encoder.encode([texts[name] for name in names])
+            vectors = self.encoder.encode([texts[name] for name in names])
             self._graphs.put_vectors(
                 kind,
                 [
@@ -189,7 +166,7 @@ class GraphBuilder:
     def _cut(self, graph: KnowledgeGraph) -> dict[str, tuple[str, ...]]:
         """The members of each community, by the id that stands for its content; all are cut anew by other settings."""
         vectors = {name: one.vector for name, one in self._graphs.vectors("entity").items()}
-        alike = self._store.meta(CUT_WITH) in (None, self._cut_with)
+        alike = self.store.meta(CUT_WITH) in (None, self._cut_with)
         known = self._graphs.communities() if alike else {}
         titles, sentences = self._told()
         changed = {
@@ -198,7 +175,7 @@ class GraphBuilder:
             if _content(name) != _content(self._id(graph, one.members, titles, sentences))
             for member in one.members
         }
-        assignment = recut(graph.edges, vectors, as_dict(known), changed, self._settings)
+        assignment = recut(graph.edges, vectors, as_dict(known), changed, self.settings)
         groups: defaultdict[int, list[str]] = defaultdict(list)
         for name, number in assignment.items():
             groups[number].append(name)
@@ -218,7 +195,7 @@ class GraphBuilder:
                 StoredCommunity(
                     name,
                     tuple(groups[name]),
-                    self._summarizer.summarize(subgraph_of(graph, groups[name], titles, sentences)),
+                    self.summarizer.summarize(subgraph_of(graph, groups[name], titles, sentences)),
                     tuple(graph.documents(_rows(graph, groups[name]))),
                 )
                 for name in names
@@ -228,8 +205,8 @@ class GraphBuilder:
 
     def _told(self) -> tuple[dict[str, str], dict[str, str]]:
         """The title of each passage and the text of each sentence."""
-        titles = {passage.id: passage.title for passage in self._store.passages()}
-        return titles, {one.id: one.text for one in self._store.sentences()}
+        titles = {passage.id: passage.title for passage in self.store.passages()}
+        return titles, {one.id: one.text for one in self.store.sentences()}
 
     def _id(
         self, graph: KnowledgeGraph, members: Iterable[str], titles: Mapping[str, str], sentences: Mapping[str, str]
@@ -243,7 +220,7 @@ class GraphBuilder:
             *(titles[one.passage_id] for one in told),
             *(sentences[one.sentence_id] for one in told),
         ]
-        return f"{content_id(*content)}-{content_id(self._summarizer.id)[:8]}"
+        return f"{content_id(*content)}-{content_id(self.summarizer.id)[:8]}"
 
 
 def once_more(read: Callable[[], T]) -> T:

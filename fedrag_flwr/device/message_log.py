@@ -27,11 +27,6 @@ class MessageLog:
 
     The server numbers its requests and waits for a reply before it sends a device the next. So one with the number of
     the latest is that one again and gets the same reply, and one with a lower number is old.
-
-    Parameters
-    ----------
-    path
-        The device's own file, opened with the first request.
     """
 
     def __init__(self, path: Path) -> None:
@@ -39,25 +34,14 @@ class MessageLog:
         self._mending = threading.Lock()
 
     def once(self, run: str, step: int, act: Callable[[], bytes]) -> bytes:
-        """Handle a request, or give the reply that it got before.
+        """Handle a request, or give the reply that it got before; raises StaleMessageError where a later request of the
+        run was handled before and StoreError where the file cannot be read or written. A torn one is made anew: it
+        spares what can be done again.
 
         A device that is killed between the act and this note acts anew: acts are such that this changes nothing, but
         for lessons of walks, which count twice then, sealed summaries, which are not newer then and are refused until
-        the next exchange, and waiting questions, whose turn is over then until they are offered again.
-
-        Parameters
-        ----------
-        run, step
-            Which request it is; those without a place (0) are handled each time.
-        act
-            Handles it and gives the reply. What it raises is not remembered, so it may be tried again.
-
-        Raises
-        ------
-        StaleMessageError
-            A later request of the run was handled before.
-        StoreError
-            The file cannot be read or written. A torn one is made anew: it spares what can be done again.
+        the next exchange, and waiting questions, whose turn is over then until they are offered again. Those without a
+        place (0) are handled each time. What `act` raises is not remembered, so it may be tried again.
         """
         if not step:
             return act()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from fedrag_flwr.answering.engine import Engine, Limits, Near
@@ -25,45 +25,24 @@ from fedrag_flwr.text.segment import under_title
 if TYPE_CHECKING:
     from fedrag_flwr.device.edge import EdgeDevice
     from fedrag_flwr.overlay.answer_cache import AnswerCache
-    from fedrag_flwr.retrieval.order import EvidenceOrders
+    from fedrag_flwr.retrieval.order import DeviceOrder
 
 TOP_K = 5  # memories that localise the Cognizer's evidence (FD-RAG: K)
 PASSAGES = 10  # of an order's first passages so many give their sentences
 Memories = Literal["all", "own", "none"]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Engines:
-    """Makes engines over the store's present version, and keeps them while it stays as it is.
+    """Makes engines over the store's present version, and keeps them while it stays as it is."""
 
-    Parameters
-    ----------
-    device
-        The device's name.
-    store
-        Its memory.
-    settings
-        Of the run.
-    models
-        The models.
-    orders
-        Whose sentences the slow path reads.
-    """
-
-    def __init__(
-        self,
-        device: str,
-        store: MemoryStore,
-        settings: Settings,
-        models: Models,
-        orders: EvidenceOrders,
-    ) -> None:
-        self._device = device
-        self._store = store
-        self._settings = settings
-        self._models = models
-        self._orders = orders
-        self._kept: dict[Memories, tuple[int, Engine]] = {}
-        self._making = threading.Lock()
+    device: str  # the device's name
+    store: MemoryStore  # its memory
+    settings: Settings  # of the run
+    models: Models
+    order: DeviceOrder  # whose sentences the slow path reads
+    _kept: dict[Memories, tuple[int, Engine]] = field(init=False, default_factory=dict)
+    _making: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def over(self, memories: Memories) -> Engine:
         """The engine that knows all memories, this device's own, or none.
@@ -80,7 +59,7 @@ class Engines:
         try:
             engine = self._present(memories)
             if engine is None:
-                state = self._store.version  # first: a change in the meantime must not go unnoticed
+                state = self.store.version  # first: a change in the meantime must not go unnoticed
                 engine = self._made(memories)
                 self._kept[memories] = (state, engine)
             return engine
@@ -93,17 +72,17 @@ class Engines:
 
     def _present(self, memories: Memories) -> Engine | None:
         state, engine = self._kept.get(memories, (None, None))
-        return engine if state == self._store.version else None
+        return engine if state == self.store.version else None
 
     def _made(self, memories: Memories) -> Engine:
-        memory, inference, tools = self._settings.memory, self._settings.inference, self._models
-        known = [] if memories == "none" else self._store.items(origin=self._device if memories == "own" else None)
+        memory, inference, tools = self.settings.memory, self.settings.inference, self.models
+        known = [] if memories == "none" else self.store.items(origin=self.device if memories == "own" else None)
         recall = Recall(
             Matcher(known, memory.alpha),
             tools.encoder,
             memory.delta,
             memory.told,
-            Quorum(self._device, inference.quorum),
+            Quorum(self.device, inference.quorum),
             self._support,
         )
         limits = Limits(
@@ -115,21 +94,21 @@ class Engines:
         )
         return Engine(
             recall,
-            EvidenceStore(self._device, self._store, PASSAGES),
-            Reader(tools.generator, inference.max_answer_tokens, self._settings.seed),
+            EvidenceStore(self.device, self.store, PASSAGES),
+            Reader(tools.generator, inference.max_answer_tokens, self.settings.seed),
             tools.encoder,
             tools.pipeline,
             limits,
-            self._orders.chosen(),
+            self.order.chosen(),
         )
 
     def _support(self, item: MemoryItem) -> list[str]:
         """The sentences from which one of this device's memories was made, each with its document's title."""
-        if item.origin != self._device:
+        if item.origin != self.device:
             return []
         try:
-            sentences = self._store.sentences(item.support)
-            titles = {one.id: one.title for one in self._store.passages([one.passage_id for one in sentences])}
+            sentences = self.store.sentences(item.support)
+            titles = {one.id: one.title for one in self.store.passages([one.passage_id for one in sentences])}
         except NotFoundError:  # whole passages, or what a change took away while this engine answers
             return []
         return [under_title(titles[one.passage_id], one.text) for one in sentences]

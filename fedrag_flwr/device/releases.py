@@ -80,10 +80,6 @@ class Releases:
 
         Parameters
         ----------
-        answers, still_open
-            What became of questions.
-        mode
-            In which they were asked.
         waiting
             The questions of people here, of whose answers and drafts nothing leaves.
         asked

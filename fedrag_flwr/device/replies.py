@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import logging
 import shutil
 import time
-import zipfile
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -21,8 +19,8 @@ from fedrag_flwr.device.builds import emptied_sources
 from fedrag_flwr.device.device_graph import DeviceGraph
 from fedrag_flwr.device.releases import RELEASED, Releases
 from fedrag_flwr.device.shared_memory import Sharing
-from fedrag_flwr.errors import FedragError, PrivacyError, StoreCorruptError, WireError
-from fedrag_flwr.files import best_effort, replace_file
+from fedrag_flwr.errors import FedragError, PrivacyError, StoreCorruptError, StoreMismatchError, WireError
+from fedrag_flwr.files import best_effort, read_arrays, write_arrays
 from fedrag_flwr.memory.store.summary_store import SummaryStore
 from fedrag_flwr.privacy.bundles import MASKED_FOR_ONE
 from fedrag_flwr.privacy.vectors import Content
@@ -97,28 +95,16 @@ class PassageCentroids:
     def _kept(self, state: str) -> Centroids | None:
         """What was kept of this state; none where that is torn, too."""
         try:
-            with np.load(io.BytesIO(self._path.read_bytes()), allow_pickle=False) as kept:
-                if str(kept["state"]) != state:
-                    return None
-                return Centroids(kept["vectors"], kept["passages"], kept["closeness"])
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            _LOG.warning("centroids of passages are made anew: %s", error)
+            kept = read_arrays(self._path, state)
+            return Centroids(kept["vectors"], kept["passages"], kept["closeness"])
+        except (StoreMismatchError, KeyError):
             return None
 
     def _keep(self, state: str, found: Centroids) -> None:
-        body = io.BytesIO()
-        np.savez(
-            body,
-            state=np.array(state),
-            vectors=found.vectors,
-            passages=found.passages,
-            closeness=found.closeness,
-        )
         with best_effort(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(self._path, body.getvalue())
+            vectors, passages, closeness = found.vectors, found.passages, found.closeness
+            write_arrays(self._path, state, vectors=vectors, passages=passages, closeness=closeness)
 
 
 _STRICTNESS: tuple[Exchange, ...] = get_args(Exchange)  # the most open first
@@ -146,12 +132,9 @@ class DeviceGiving:
         return Sharing(keeper.device, keeper.store, keeper.export, keeper.hide, size).page(request, keeper.generation())
 
     def summaries(self, request: SummaryRequest) -> SummaryBatch:
-        """What the knowledge graph is about that the asking side does not know yet, through the export filter.
-
-        Raises
-        ------
-        PrivacyError
-            This device's summaries leave in sealed messages alone, or under a stricter exchange than the run's.
+        """What the knowledge graph is about that the asking side does not know yet, through the export filter; raises
+        PrivacyError where this device's summaries leave in sealed messages alone, or under a stricter exchange than the
+        run's.
         """
         self._refuse_laxer(request.exchange)
         if self.releases.settings.graph.share == "sealed":
@@ -163,14 +146,10 @@ class DeviceGiving:
         return self._released_summaries(request)
 
     def overview(self) -> SummaryOverview:
-        """The vectors of all own summaries as they leave, kept beside the store: unchanged ones pass the filter once.
+        """The vectors of all own summaries as they leave, kept beside the store: unchanged ones pass the filter once;
+        raises PrivacyError where members may not see them.
 
         What is kept there is made anew where it is torn.
-
-        Raises
-        ------
-        PrivacyError
-            Members may not see them.
         """
         self._refuse_laxer("download")  # members read what is sealed for them
         folder = self.releases.store.database.directory / RELEASED
@@ -230,28 +209,18 @@ class DeviceGiving:
         return CentroidBatch(self.releases.device, told)
 
     def documents(self) -> DocumentBatch:
-        """Whole documents, for the centralised reference; the export filter refuses unless this device allows it.
-
-        Raises
-        ------
-        PrivacyError
-            It does not.
-        SourceError
-            The documents cannot be read.
+        """Whole documents, for the centralised reference; the export filter refuses unless this device allows it;
+        raises PrivacyError where it does not and SourceError where the documents cannot be read.
         """
         emptied = emptied_sources(self.releases.store)
         documents = self.sources.read(may_be_empty=emptied.__contains__).documents
         return DocumentBatch(self.releases.device, self.releases.export.release_documents(documents))
 
     def evidence(self, requests: Sequence[EvidenceRequest], by: RetrieveBy = "hyperedges") -> EvidenceBatch:
-        """Evidence for others' questions, through the export filter and within this device's own limit.
+        """Evidence for others' questions, through the export filter and within this device's own limit; raises
+        FedragError where none of them can be met; one that cannot be beside others is left out.
 
         Where the filter rewrites, what is given is chosen by what leaves, from a few times as many near sentences.
-
-        Raises
-        ------
-        FedragError
-            None of them can be met; one that cannot be beside others is left out.
         """
         if by == "graph":
             self.graph.retriever()  # made before the clock runs, as for every other request of this version

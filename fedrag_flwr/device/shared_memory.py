@@ -58,24 +58,13 @@ class Sharing:
     page_bytes: int  # bytes that a page may take on the wire
 
     def page(self, request: ShareRequest, generation: str) -> Delta:
-        """Release a page of what came, changed or went since the version that a request names.
+        """Release a page of what came, changed or went since the version that a request names; raises PrivacyError if
+        an operator of the export filter fails; nothing is shared then.
 
         Where the other side knows another generation, or a version from before the store was put back from a backup,
         everything is sent; where it has pages of another version than the present one, they come again from the first.
         A memory that was shared before the filter learnt a name in it counts as changed: it is sent as the filter now
         writes it, or withdrawn where it may no longer leave.
-
-        Parameters
-        ----------
-        request
-            What the other side has.
-        generation
-            Names the store and the export filter as they are.
-
-        Raises
-        ------
-        PrivacyError
-            If an operator of the export filter fails; nothing is shared then.
         """
         delta = self._release(request, generation)
         while self._recall_outdated():
@@ -143,15 +132,11 @@ def shared_memory_of(store: MemoryStore) -> tuple[str, int]:
 
 
 def take_shared_memory(store: MemoryStore, delta: Delta) -> ImportReport:
-    """Take in others' memories; what is malformed is refused and counted by reason.
+    """Take in others' memories; what is malformed is refused and counted by reason; raises WireError where the delta
+    goes on from a shared memory that the device does not have, or ends before what it has.
 
     Of a delta in pages each but the last is put aside: until then the shared memory is what it was, and so it is where
     the last one is refused.
-
-    Raises
-    ------
-    WireError
-        The delta goes on from a shared memory that the device does not have, or ends before what it has.
     """
     known, version = _taken(store)
     if delta.since and (delta.origin != known or delta.since > version):

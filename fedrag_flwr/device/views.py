@@ -32,17 +32,7 @@ class TraceLine:
 
 
 def trace_answer(store: MemoryStore, device: str, answer: Answer) -> list[TraceLine]:
-    """Follow each of an answer's sources to documents of this device, or to the border of another.
-
-    Parameters
-    ----------
-    store
-        The device's store.
-    device
-        The device's name.
-    answer
-        With sources as ``origin/id``; opaque ids of this device are resolved.
-    """
+    """Follow each of an answer's sources to documents of this device, or to the border of another."""
     lines: list[TraceLine] = []
     for source in answer.sources:
         origin, _, reference = source.partition("/")

@@ -73,12 +73,7 @@ class Turns:
 class Spoken:
     """Tells a text as it grows: whole characters only, and no space before or after all of it.
 
-    The pieces joined are the text that its bytes make, without the space around it.
-
-    Parameters
-    ----------
-    heard
-        Is told each new piece.
+    The pieces joined are the text that its bytes make, without the space around it. `heard` is told each new piece.
     """
 
     def __init__(self, heard: Heard) -> None:
@@ -122,12 +117,8 @@ class ChatTemplate:
     eos: str = ""
 
     def pieces(self, prompt: Prompt) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
-        """Split a prompt into the pieces of its fixed prefix and of its variable tail.
-
-        Raises
-        ------
-        ModelError
-            The template refuses a plain conversation.
+        """Split a prompt into the pieces of its fixed prefix and of its variable tail; raises ModelError where the
+        template refuses a plain conversation.
         """
         turns = [("system", prompt.system)] if prompt.system else []
         for user, assistant in prompt.examples:

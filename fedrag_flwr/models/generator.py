@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import logging
 import math
 import time
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedrag_flwr.caching.tier import Tier
 from fedrag_flwr.errors import ModelError, PromptError
 from fedrag_flwr.models.base import Completion, Grammar, Heard, Prompt, Scores
-from fedrag_flwr.models.cache import GenerationCache
 from fedrag_flwr.models.chat import ChatTemplate, Piece, Spoken, Turns
 from fedrag_flwr.models.files import file_sha256
 from fedrag_flwr.models.llama import LlamaEngine, State
@@ -28,7 +31,60 @@ _SCORED_AT_ONCE = 64  # rows of logits held at a time
 _KEPT_PREFIXES = 8
 _KEPT_GRAMMARS = 32
 
+_log = logging.getLogger(__name__)
+
 Tokens = tuple[int, ...]
+
+
+class GenerationCache:
+    """Completions by the hash of what they were made from; several processes may share one; raises StoreError where the
+    folder cannot be made or opened.
+
+    A file that is torn is made anew, and one that cannot be written keeps nothing: the cache only saves time.
+
+    Parameters
+    ----------
+    folder
+        The cache's own; its owner alone can read it, for it holds generated text.
+    limit_bytes
+        Most bytes on disk; beyond it the least recently used completions go.
+    """
+
+    def __init__(self, folder: str | Path, *, limit_bytes: int = 256 << 20) -> None:
+        self._kept = Tier(Path(folder), limit_bytes)
+
+    def key(
+        self,
+        generator_id: str,
+        prompt: Prompt,
+        grammar: Grammar | None,
+        max_tokens: int,
+        n: int,
+        seed: int,
+        temperature: float,
+    ) -> str:
+        """Hash everything that a completion depends on; the seed and temperature only where something is drawn."""
+        drawn = None if n == 1 else (seed, temperature)
+        parts = (generator_id, prompt.system, prompt.examples, prompt.user, grammar, max_tokens, n, drawn)
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def get(self, key: str) -> list[Completion] | None:
+        """Give the completions of a key, marked as cached and with the seconds they once took; None if unknown."""
+        content = self._kept.get(key, {})
+        try:
+            return None if content is None else [Completion(**fields) for fields in json.loads(content)]
+        except (ValueError, TypeError) as error:
+            _log.warning("a kept completion cannot be read: %s", type(error).__name__)
+            return None
+
+    def put(self, key: str, completions: list[Completion]) -> None:
+        """Keep the completions of a key."""
+        kept = [asdict(replace(made, cached=True, setup=0.0)) for made in completions]
+        self._kept.put(key, json.dumps(kept).encode(), {})
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        self._kept.close()
 
 
 class LlamaGenerator:
@@ -71,12 +127,8 @@ class LlamaGenerator:
 
     @property
     def id(self) -> str:
-        """File name and the first 12 hex digits of the weights' SHA-256.
-
-        Raises
-        ------
-        ModelError
-            The file cannot be read.
+        """File name and the first 12 hex digits of the weights' SHA-256; raises ModelError where the file cannot be
+        read.
         """
         if not self._id:
             try:
@@ -100,17 +152,14 @@ class LlamaGenerator:
         seed: int = 0,
         heard: Heard | None = None,
     ) -> list[Completion]:
-        """Complete a prompt n times; n = 1 decodes greedily, more are drawn with the seed over one prompt state.
+        """Complete a prompt n times; n = 1 decodes greedily, more are drawn with the seed over one prompt state; raises
+        ModelError where the model cannot be loaded, the grammar does not parse, or the prompt with `max_tokens` does
+        not fit.
 
         `tokens_in` counts the whole prompt, also what was reused, in each completion. `seconds` of n completions add
         up to the time of the call; `setup`, the first evaluation of a prefix and loading the model, is not part of it.
         `heard` is told each new piece of a single completion as it is written, while the model is held: it must not
         wait. A replayed text is one piece.
-
-        Raises
-        ------
-        ModelError
-            The model cannot be loaded, the grammar does not parse, or the prompt with `max_tokens` does not fit.
         """
         if max_tokens < 1 or n < 1:
             raise ModelError("max_tokens and n are at least 1", where=self._path.name)
@@ -136,12 +185,8 @@ class LlamaGenerator:
         return completions
 
     def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:
-        """How likely each continuation is after the prompt, which is evaluated once; never replayed from the cache.
-
-        Raises
-        ------
-        ModelError
-            The model cannot be loaded, or the prompt with a continuation does not fit.
+        """How likely each continuation is after the prompt, which is evaluated once; never replayed from the cache;
+        raises ModelError where the model cannot be loaded, or the prompt with a continuation does not fit.
         """
         with self._turns:
             start = time.perf_counter()

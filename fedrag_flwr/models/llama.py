@@ -37,12 +37,8 @@ _loading = threading.Lock()
 
 
 def library() -> Any:
-    """Give llama.cpp's functions, ready for this processor.
-
-    Raises
-    ------
-    ModelError
-        llama-cpp-python is not installed, or there is no room in the temporary folder.
+    """Give llama.cpp's functions, ready for this processor; raises ModelError where llama-cpp-python is not installed,
+    or there is no room in the temporary folder.
     """
     with _loading:  # a second thread would find no processor to run on
         return _prepared()
@@ -79,12 +75,8 @@ def _load_variant(llama: Any) -> None:
 
 
 def instructions() -> str:
-    """What the code that llama.cpp has loaded uses of this processor, such as ``AVX2, AVX512_VNNI, AMX_INT8``.
-
-    Raises
-    ------
-    ModelError
-        llama-cpp-python is not installed, or there is no room in the temporary folder.
+    """What the code that llama.cpp has loaded uses of this processor, such as ``AVX2, AVX512_VNNI, AMX_INT8``; raises
+    ModelError where llama-cpp-python is not installed, or there is no room in the temporary folder.
     """
     told: str = library().llama_print_system_info().decode("utf-8", "replace")
     features = (feature.partition("=") for feature in told.removeprefix("CPU : ").split("|"))
@@ -108,21 +100,15 @@ def _to_logging(level: int, text: bytes, _: object) -> None:
 
 
 def requantize(source: Path, target: Path, size: int) -> None:
-    """Write a GGUF file's weights as Q8_0.
+    """Write a GGUF file's weights as Q8_0; raises ModelError where the disk is too full, or llama.cpp cannot read the
+    source or write the target.
 
     Parameters
     ----------
     source
         A file of any quantisation; of a coarser one, nothing that it holds is lost.
-    target
-        Where the copy goes.
     size
         Bytes that it will have.
-
-    Raises
-    ------
-    ModelError
-        The disk is too full, or llama.cpp cannot read the source or write the target.
     """
     require_space(target.parent, size, target.name)
     llama = library()
@@ -134,7 +120,8 @@ def requantize(source: Path, target: Path, size: int) -> None:
 
 
 class LlamaEngine:
-    """A loaded GGUF model with one context that several sequences share.
+    """A loaded GGUF model with one context that several sequences share; raises ModelError where llama-cpp-python is
+    not installed, or the file is not one that it can load.
 
     Sequence 0 holds the prompt; others fork from it and share its cells.
 
@@ -150,11 +137,6 @@ class LlamaEngine:
         Layers on the GPU; -1: all.
     sequences
         Most sequences at once.
-
-    Raises
-    ------
-    ModelError
-        llama-cpp-python is not installed, or the file is not one that it can load.
     """
 
     def __init__(
@@ -262,13 +244,7 @@ class LlamaEngine:
         return bool(self._c.llama_state_seq_set_data(self._context, buffer, len(state), 0) > 0)
 
     def grammar(self, grammar: Grammar) -> GrammarState:
-        """Compile a GBNF grammar whose first rule is ``root``.
-
-        Raises
-        ------
-        ModelError
-            The grammar does not parse.
-        """
+        """Compile a GBNF grammar whose first rule is ``root``; raises ModelError where the grammar does not parse."""
         return GrammarState(self._c, self._compile(grammar), self._candidates)
 
     def _compile(self, grammar: Grammar) -> Any:

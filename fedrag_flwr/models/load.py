@@ -8,11 +8,10 @@ from functools import lru_cache, wraps
 from threading import Lock
 from typing import ParamSpec, TypeVar
 
-from fedrag_flwr.models.cache import GenerationCache
 from fedrag_flwr.models.encoder import SentenceEncoder
 from fedrag_flwr.models.endpoint import EndpointGenerator
 from fedrag_flwr.models.files import resolve
-from fedrag_flwr.models.generator import LlamaGenerator
+from fedrag_flwr.models.generator import GenerationCache, LlamaGenerator
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR
 from fedrag_flwr.models.spans import SpanReader
 from fedrag_flwr.records import Progress, silent
@@ -40,10 +39,7 @@ def _shared(make: Callable[P, M]) -> Callable[P, M]:
 def load_encoder(path: str = "", *, threads: int | None = None) -> SentenceEncoder:
     """Give the encoder at a path; empty: the default one. Equal calls give the same object.
 
-    Raises
-    ------
-    ModelMissingError
-        There is no model at the path.
+    Raises ModelMissingError where there is no model at the path.
     """
     return SentenceEncoder(path or None, threads=threads)
 
@@ -58,10 +54,7 @@ def load_span_reader() -> SpanReader:
 def load_endpoint(address: str, name: str) -> EndpointGenerator:
     """Give the generator that a server holds under a name. Equal calls give the same object.
 
-    Raises
-    ------
-    ModelError
-        The address is not one to which passages may go.
+    Raises ModelError where the address is not one to which passages may go.
     """
     return EndpointGenerator(address, name)
 
@@ -75,17 +68,8 @@ def load_generator(
     cache_path: str = "",
     progress: Progress = silent,
 ) -> LlamaGenerator:
-    """Give the generator of a known name or a GGUF path, fetched if need be; equal calls give the same object.
-
-    Parameters
-    ----------
-    cache_path
-        Folder of the generation cache; empty: none.
-
-    Raises
-    ------
-    ModelError
-        The file cannot be found, fetched or verified.
+    """Give the generator of a known name or a GGUF path, fetched if need be; equal calls give the same object; raises
+    ModelError where the file cannot be found, fetched or verified. An empty `cache_path`: no generation is kept.
     """
     return _generator(str(resolve(name_or_path, progress)), context_tokens, threads, gpu_layers, cache_path)
 

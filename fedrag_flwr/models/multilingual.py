@@ -66,12 +66,8 @@ _SENTENCES = (  # of which the mean vector is taken
 
 
 def multilingual_folder(progress: Progress = silent) -> Path:
-    """The folder of the encoder as a sentence-transformers model; it is made when it is first asked for.
-
-    Raises
-    ------
-    ModelError
-        The file of weights cannot be had, or the cache cannot be written.
+    """The folder of the encoder as a sentence-transformers model; it is made when it is first asked for; raises
+    ModelError where the file of weights cannot be had, or the cache cannot be written.
     """
     from filelock import FileLock
 

@@ -120,13 +120,7 @@ REGISTRY: dict[str, ModelFile] = {
 
 
 def known(name: str) -> ModelFile:
-    """Look a model file up by name.
-
-    Raises
-    ------
-    ModelMissingError
-        The name is unknown.
-    """
+    """Look a model file up by name; raises ModelMissingError where the name is unknown."""
     try:
         return REGISTRY[name]
     except KeyError:

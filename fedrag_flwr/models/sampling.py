@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,56 +22,42 @@ def log_probability(logits: Logits, token: int) -> float:
     return float(logits[token] - top - np.log(np.exp(logits - top).sum(dtype=np.float64)))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Chooser:
-    """Chooses the tokens of one text.
+    """Chooses the tokens of one text."""
 
-    Parameters
-    ----------
-    grammar
-        Where the text stands in its grammar, if it has one.
-    temperature
-        0: the likeliest token that the grammar allows; else tokens are drawn from the `TOP_TOKENS` likeliest.
-    rng
-        Randomness of the draw.
-    """
-
-    def __init__(self, grammar: GrammarState | None, temperature: float, rng: np.random.Generator) -> None:
-        self._grammar = grammar
-        self._temperature = temperature
-        self._rng = rng
+    grammar: GrammarState | None  # where the text stands in its grammar, if it has one
+    # 0: the likeliest token that the grammar allows; else one is drawn from the `TOP_TOKENS` likeliest
+    temperature: float
+    rng: np.random.Generator  # of the draw
 
     def choose(self, logits: Logits) -> int:
-        """Choose the next token.
+        """Choose the next token; raises ModelError where the grammar allows no token of the vocabulary here.
 
         A token is drawn freely first and kept if the grammar allows it; only otherwise is the grammar asked about many
         tokens, which takes longer.
-
-        Raises
-        ------
-        ModelError
-            The grammar allows no token of the vocabulary here.
         """
-        token = self._draw(logits, _likeliest(logits, 1 if self._temperature <= 0 else TOP_TOKENS))
-        if self._grammar is None or self._grammar.allowed(np.array([token], dtype=np.int32))[0]:
+        token = self._draw(logits, _likeliest(logits, 1 if self.temperature <= 0 else TOP_TOKENS))
+        if self.grammar is None or self.grammar.allowed(np.array([token], dtype=np.int32))[0]:
             return token
         for tokens in (_likeliest(logits, _SHORTLIST), np.arange(len(logits), dtype=np.int32)):
-            allowed = tokens[self._grammar.allowed(tokens)]
+            allowed = tokens[self.grammar.allowed(tokens)]
             if len(allowed):
                 return self._draw(logits, allowed[_likeliest(logits[allowed], TOP_TOKENS)])
         raise ModelError("the grammar allows no token here", fix="check the GBNF rules")
 
     def accept(self, token: int) -> None:
         """Go on past a chosen token."""
-        if self._grammar is not None:
-            self._grammar.accept(token)
+        if self.grammar is not None:
+            self.grammar.accept(token)
 
     def _draw(self, logits: Logits, tokens: NDArray[np.int32]) -> int:
         """Draw one of some tokens, given best first."""
-        if self._temperature <= 0 or len(tokens) == 1:
+        if self.temperature <= 0 or len(tokens) == 1:
             return int(tokens[0])
-        scaled = logits[tokens].astype(np.float64) / self._temperature
+        scaled = logits[tokens].astype(np.float64) / self.temperature
         weights = np.exp(scaled - scaled.max())
-        return int(self._rng.choice(tokens, p=weights / weights.sum()))
+        return int(self.rng.choice(tokens, p=weights / weights.sum()))
 
 
 def _likeliest(logits: Logits, count: int) -> NDArray[np.int32]:

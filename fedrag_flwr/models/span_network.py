@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 import torch
-from safetensors.torch import load, save
+from safetensors.torch import load
 from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerBase
 
@@ -90,38 +90,6 @@ class SpanNetwork(nn.Module):
         return spans, self.told(pooled).squeeze(-1).float()
 
 
-def low_rank(before: Tensor, after: Tensor, rank: int) -> tuple[Tensor, Tensor]:
-    """The change of a matrix as a product of two thin ones: up (rows, rank) and down (rank, columns)."""
-    left, sizes, right = torch.linalg.svd(after - before, full_matrices=False)
-    return left[:, :rank] * sizes[:rank], right[:rank]
-
-
-def changes_of(network: SpanNetwork, base: Path, rank: int) -> Iterable[tuple[str, Tensor]]:
-    """What a fit changed in the network, by name, in 16 bits."""
-    before = SpanNetwork(base).state_dict()
-    for name, value in network.state_dict().items():
-        if name.startswith("encoder.") and torch.equal(value, before[name]):
-            continue
-        if name.startswith("encoder.") and value.ndim == 2:
-            up, down = low_rank(before[name], value, rank)
-            yield f"{name}.up", up.half().contiguous()
-            yield f"{name}.down", down.half().contiguous()
-        else:
-            yield name, value.half().contiguous()
-
-
-def write_changes(path: Path, changes: Mapping[str, Tensor], fitted_on: str) -> None:
-    """Keep what a fit changed, as text: an app's bundle takes no other files (Flower's FAB)."""
-    weights = base64.b64encode(save(dict(changes))).decode()
-    path.write_text(json.dumps({"fitted_on": fitted_on, "safetensors": weights}) + "\n")
-
-
 def read_changes(path: Path) -> dict[str, Tensor]:
-    """What a fit changed, by name.
-
-    Raises
-    ------
-    Exception
-        Of the libraries that read it, where the file is torn.
-    """
+    """What a fit changed, by name; where the file is torn, the libraries that read it raise errors of their own."""
     return load(base64.b64decode(json.loads(path.read_text())["safetensors"], validate=True))

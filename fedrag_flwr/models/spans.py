@@ -34,13 +34,7 @@ class Span:
 
 
 class SpanReader:
-    """Finds the likeliest answer in each passage; loaded on first use, from the default encoder and its adapter.
-
-    Parameters
-    ----------
-    adapter
-        The weights of a fit (`fedrag bench fit spans`).
-    """
+    """Finds the likeliest answer in each passage; loaded on first use, from the default encoder and its adapter."""
 
     def __init__(self, adapter: Path = SHIPPED) -> None:
         self._adapter = adapter
@@ -48,13 +42,7 @@ class SpanReader:
         self._network: SpanNetwork | None = None
 
     def read(self, question: str, texts: Sequence[str]) -> list[Span]:
-        """The likeliest answer in each of the texts.
-
-        Raises
-        ------
-        ModelError
-            The network cannot be loaded.
-        """
+        """The likeliest answer in each of the texts; raises ModelError where the network cannot be loaded."""
         with self._turns:
             network = self._network = self._network or self._load()
             return in_own_thread(lambda: _read(network, question, texts), has_bfloat16())

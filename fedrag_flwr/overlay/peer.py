@@ -48,7 +48,7 @@ from fedrag_flwr.records import (
     WalkReply,
     WalkRequest,
 )
-from fedrag_flwr.retrieval.order import EvidenceOrders
+from fedrag_flwr.retrieval.order import DeviceOrder
 from fedrag_flwr.settings import Settings, fedrag_home
 
 _LOG = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ class DeviceWalks:
     root: Path  # where notes are kept; they go with the store
     kept: Path  # where sketches and their budget are kept; they outlive the store, or the budget would start anew
     sums: GroupSums  # of this device's groups, for topics that are learnt
-    orders: EvidenceOrders  # in which it reads evidence: answers that are kept hang on them, too
+    order: DeviceOrder  # in which it reads evidence: answers that are kept hang on it, too
     clock: Clock = time.time  # seconds since the epoch
 
     # --- questions of this device -----------------------------------------------------------------
@@ -169,7 +169,7 @@ class DeviceWalks:
     def cache(self) -> AnswerCache:
         """Answers that may be given again: those that were made as they would be now."""
         limits = (self.settings.overlay.cache_similarity, CACHE_HOURS)
-        by = f"{self._made_with} {self.orders.id}".strip()  # what orders evidence may be replaced meanwhile
+        by = f"{self._made_with} {self.order.id}".strip()  # what orders evidence may be replaced meanwhile
         return AnswerCache(self.device, self.store, self.notes, *limits, by, self.clock)
 
     @cached_property

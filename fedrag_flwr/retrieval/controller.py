@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from fedrag_flwr.errors import SettingError, StoreCorruptError, StoreMismatchError
-from fedrag_flwr.files import replace_file
+from fedrag_flwr.errors import SettingError, StoreMismatchError
+from fedrag_flwr.files import read_fitted, replace_file
 from fedrag_flwr.retrieval.base import Ranking, Retriever, ranked, scaled
 
 Floats = NDArray[np.float64]
@@ -34,7 +32,8 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class ControllerFeatures:
-    """Features of a passage over the rankings of one question (HKVM-RAG section IV-F).
+    """Features of a passage over the rankings of one question (HKVM-RAG section IV-F); raises SettingError where there
+    is no source, one is named twice, or the depth is below 2.
 
     For each source: whether it ranks the passage among its first `depth`, its rank from 1 (first) down to 0 (the last
     place of that depth), 1 / rank, its score scaled to [0, 1] over these places, and whether it is among the first 1, 3
@@ -44,11 +43,6 @@ class ControllerFeatures:
 
     The paper's published controllers add the difference the other way round and the number of sources; both are sums
     of these and are left out.
-
-    Raises
-    ------
-    SettingError
-        There is no source, one is named twice, or the depth is below 2.
     """
 
     sources: tuple[str, ...]  # names of the rankings, the first stage before the key spaces
@@ -67,17 +61,8 @@ class ControllerFeatures:
         return (*own, *pairs)
 
     def of(self, rankings: Sequence[Ranking]) -> Candidates:
-        """Describe the passages among the first `depth` of any ranking.
-
-        Parameters
-        ----------
-        rankings
-            One for each source, best first; what follows after `depth` places is not looked at.
-
-        Raises
-        ------
-        SettingError
-            There is not one ranking for each source.
+        """Describe the passages among the first `depth` of any ranking; raises SettingError where there is not one
+        ranking for each source. What follows after `depth` places of a ranking is not looked at.
         """
         if len(rankings) != len(self.sources):
             raise SettingError("there is not one ranking for each source", where="controller")
@@ -134,12 +119,8 @@ class Scaling:
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """Scores candidate passages by the log-odds that they support the answer (HKVM-RAG section IV-F).
-
-    Raises
-    ------
-    SettingError
-        A shape does not fit the features, or a number is not finite.
+    """Scores candidate passages by the log-odds that they support the answer (HKVM-RAG section IV-F); raises
+    SettingError where a shape does not fit the features, or a number is not finite.
     """
 
     features: ControllerFeatures  # what it looks at
@@ -154,13 +135,6 @@ class Controller:
             raise SettingError("the weights do not fit the features", where="controller")
         if not all(np.isfinite(array).all() for array in (*arrays, self.bias)) or (self.scaling.deviation <= 0.0).any():
             raise SettingError("the weights are not finite, or a deviation is not above 0", where="controller")
-
-    @property
-    def id(self) -> str:
-        """Its sources, and a digest of its weights."""
-        numbers = np.concatenate([self.weights, self.scaling.mean, self.scaling.deviation, [self.bias]])
-        digest = hashlib.sha256(numbers.astype("<f8").tobytes()).hexdigest()[:12]
-        return f"controller({' + '.join(self.features.sources)}, {digest})"
 
     def rerank(self, rankings: Sequence[Ranking], k: int) -> Ranking:
         """Rank what one question's rankings bring: at most k passages with their log-odds, equal ones by id."""
@@ -183,19 +157,13 @@ class Controller:
         replace_file(path, (kept.model_dump_json(indent=1) + "\n").encode())
 
     @classmethod
-    def load(cls, path: Path) -> Self:
-        """Read what `save` wrote.
-
-        Raises
-        ------
-        StoreCorruptError
-            The file is missing, torn, or not a controller.
-        StoreMismatchError
-            It was written by another version, whose features are not these.
+    def load(cls, path: Path) -> Controller:
+        """Read what `save` wrote; raises StoreCorruptError where the file is missing, torn, or not a controller, and
+        StoreMismatchError where it was written by another version, whose features are not these.
         """
-        try:
-            fields = json.loads(path.read_bytes())
-            if isinstance(fields, dict) and fields.get("version") != VERSION:
+
+        def made(fields: Any) -> Controller:
+            if fields.get("version") != VERSION:
                 raise StoreMismatchError("the controller has another version", where=path.name, fix="fit it again")
             kept = _Kept.model_validate(fields)
             features = ControllerFeatures(kept.sources, kept.depth)
@@ -203,8 +171,8 @@ class Controller:
                 raise StoreMismatchError("the controller has other features", where=path.name, fix="fit it again")
             scaling = Scaling(np.array(kept.mean), np.array(kept.deviation))
             return cls(features, scaling, np.array(kept.weights), kept.bias, kept.fitted_on)
-        except (OSError, ValidationError, SettingError, json.JSONDecodeError, UnicodeDecodeError):
-            raise StoreCorruptError("is not a controller", where=path.name, fix="fit it again") from None
+
+        return read_fitted(path, made)
 
 
 class _Kept(BaseModel):
@@ -224,25 +192,13 @@ class _Kept(BaseModel):
 
 
 class ControlledRetriever:
-    """Asks every source for its first places and lets a controller order what they bring.
-
-    Parameters
-    ----------
-    sources
-        Retrievers over the same passages, in the order of the controller's sources.
-    controller
-        Orders their candidates.
-
-    Raises
-    ------
-    SettingError
-        There is not one retriever for each of the controller's sources.
+    """Asks every source for its first places and lets a controller order what they bring; raises SettingError where
+    there is not one retriever for each of the controller's sources.
     """
 
     def __init__(self, sources: Sequence[Retriever], controller: Controller) -> None:
         if len(sources) != len(controller.features.sources):
             raise SettingError("there is not one retriever for each source", where="controller")
-        self.id = f"{controller.id} over {'; '.join(source.id for source in sources)}"
         self._sources = tuple(sources)
         self._controller = controller
 

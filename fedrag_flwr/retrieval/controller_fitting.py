@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.retrieval.base import Ranking
-from fedrag_flwr.retrieval.controller import Controller, ControllerFeatures, Scaling
+from fedrag_flwr.retrieval.controller import ControllerFeatures, Scaling
 
 Floats = NDArray[np.float64]
 
@@ -24,10 +24,9 @@ class FittingSettings:
     learning_rate: float = 0.01  # step of stochastic gradient descent
     l2: float = 1e-4  # weight of half the squared norm of the weights
     negative_ratio: int = 8  # most passages without support for each one with it, of one question
-    folds: int = 5  # parts of the questions, of which each is predicted by what was fitted on the others
 
     def __post_init__(self) -> None:
-        if min(self.epochs, self.negative_ratio) < 1 or self.folds < 2 or self.learning_rate <= 0.0 or self.l2 <= 0.0:
+        if min(self.epochs, self.negative_ratio) < 1 or self.learning_rate <= 0.0 or self.l2 <= 0.0:
             raise SettingError("fitting settings are out of range", where="controller")
 
 
@@ -143,45 +142,3 @@ def descend(
     )
     descent.fit(scaling.of(examples.values), examples.supports, coef_init=start[None, :-1], intercept_init=start[-1:])
     return np.append(descent.coef_[0], descent.intercept_[0])
-
-
-def fit_controller(
-    features: ControllerFeatures,
-    questions: Sequence[LabelledRankings],
-    settings: FittingSettings,
-    rng: np.random.Generator,
-    fitted_on: str = "",
-) -> Controller:
-    """Fit a controller on questions.
-
-    Raises
-    ------
-    SettingError
-        No candidate of the questions supports an answer, or all do.
-    """
-    examples = Examples.of(features, questions, settings, rng)
-    if not examples.teach:
-        raise SettingError("the questions have no candidates both with and without support", where="controller")
-    scaling = Moments.of(examples.values).scaling
-    weights = descend(np.zeros(len(features.names) + 1), examples, scaling, settings, settings.epochs, rng)
-    return Controller(features, scaling, weights[:-1], float(weights[-1]), fitted_on)
-
-
-def out_of_fold(
-    features: ControllerFeatures,
-    questions: Sequence[LabelledRankings],
-    settings: FittingSettings,
-    rng: np.random.Generator,
-) -> list[Ranking]:
-    """Rerank each question by a controller that was fitted without it.
-
-    These rankings are what a next controller may be fitted on: from one that had seen the question they would look
-    better than they are for a new one.
-    """
-    reranked: list[Ranking] = [()] * len(questions)
-    for fold in np.array_split(rng.permutation(len(questions)), settings.folds):
-        rest = np.setdiff1d(np.arange(len(questions)), fold)
-        controller = fit_controller(features, [questions[row] for row in rest], settings, rng)
-        for row in fold:
-            reranked[row] = controller.rerank(questions[row].rankings, features.depth)
-    return reranked

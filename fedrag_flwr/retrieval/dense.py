@@ -11,22 +11,13 @@ from numpy.typing import NDArray
 from fedrag_flwr.errors import StoreMismatchError
 from fedrag_flwr.memory.store.index import VectorIndex
 from fedrag_flwr.models.base import TextEncoder
-from fedrag_flwr.records import Passage
-from fedrag_flwr.retrieval.base import RankedPassage, Ranking, searchable_text
+from fedrag_flwr.retrieval.base import RankedPassage, Ranking
 
 Floats = NDArray[np.float32]
 
 
 class QuestionVectors:
-    """Encodes questions and keeps the latest in memory, for this process only.
-
-    Parameters
-    ----------
-    encoder
-        The model.
-    most
-        Questions to keep, of each kind.
-    """
+    """Encodes questions and keeps the latest `most` of each kind in memory, for this process only."""
 
     def __init__(self, encoder: TextEncoder, most: int = 256) -> None:
         self.encoder = encoder
@@ -50,7 +41,7 @@ class QuestionVectors:
 
 
 class DenseRetriever:
-    """Exact search by inner product (FAISS).
+    """Exact search by inner product (FAISS); raises StoreMismatchError where there is not one vector for each id.
 
     Parameters
     ----------
@@ -60,27 +51,15 @@ class DenseRetriever:
         Their vectors, (n, dimension) float32 with unit rows, by the encoder of `questions`.
     questions
         Encodes questions.
-
-    Raises
-    ------
-    StoreMismatchError
-        There is not one vector for each id.
     """
 
     def __init__(self, ids: Sequence[str], vectors: NDArray[np.float32], questions: QuestionVectors) -> None:
         if vectors.ndim != 2 or len(vectors) != len(ids):
             raise StoreMismatchError("there is not one vector for each passage", where="dense retrieval")
-        self.id = f"dense({questions.encoder.id})"
         self.ids = tuple(ids)
         self.vectors = vectors
         self._index = VectorIndex(ids, vectors)
         self._questions = questions
-
-    @classmethod
-    def of(cls, passages: Sequence[Passage], questions: QuestionVectors) -> DenseRetriever:
-        """Encode passages and index them."""
-        texts = [searchable_text(passage) for passage in passages]
-        return cls([passage.id for passage in passages], questions.encoder.encode(texts), questions)
 
     def scores(self, question: str) -> NDArray[np.float32]:
         """Score every passage, shape (n,)."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import zipfile
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreMismatchError, WireError
-from fedrag_flwr.files import best_effort, replace_file
+from fedrag_flwr.files import best_effort, read_arrays, write_arrays
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.records import ControllerRequest, ControllerUpdate
 from fedrag_flwr.retrieval.base import Ranking
@@ -28,6 +25,7 @@ from fedrag_flwr.text.segment import document_of
 
 SHIPPED, TRAINED = "shipped", "trained"  # weights that come with the package, or were trained in federation
 SHIPPED_WEIGHTS = Path(__file__).parents[1] / "retrieval" / "controller_weights.json"
+_FITTING = FittingSettings()
 _WEIGHTS, _EXAMPLES = "controller.json", "controller-examples.npz"
 
 
@@ -39,86 +37,50 @@ class TrainingQuestion:
     documents: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class DeviceController:
-    """What a device does for the controller.
+    """What a device does for the controller."""
 
-    Parameters
-    ----------
-    device
-        The device's name.
-    store
-        Its passages and their vectors.
-    root
-        The folder beside the store, where examples and the controller are kept.
-    sources
-        The rankings over its passages.
-    settings
-        How controllers are fitted.
-    seed
-        Of the choice of negatives and the order of examples.
-    """
-
-    def __init__(
-        self,
-        device: str,
-        store: MemoryStore,
-        root: Path,
-        sources: DeviceSources,
-        settings: FittingSettings,
-        seed: int,
-    ) -> None:
-        self._device = device
-        self._store = store
-        self._root = root
-        self._sources = sources
-        self._settings = settings
-        self._seed = seed
+    device: str  # the device's name
+    store: MemoryStore  # its passages and their vectors
+    root: Path  # the folder beside the store, where examples and the controller are kept
+    sources: DeviceSources  # the rankings over its passages
+    seed: int  # of the choice of negatives and the order of examples
 
     def train(self, request: ControllerRequest, questions: Sequence[TrainingQuestion]) -> ControllerUpdate:
-        """Take one step of the common training: give moments or weights, or keep the weights that came of it.
-
-        Parameters
-        ----------
-        request
-            The step, with the weights and the scaling that all devices start from.
-        questions
-            This device's own.
-
-        Raises
-        ------
-        WireError
-            The request is for a controller with other features.
-        StoreError
-            The disk does not take the weights.
+        """Take one step of the common training: give moments or weights, or keep the weights that came of it; raises
+        WireError where the request is for a controller with other features and StoreError where the disk does not take
+        the weights.
         """
         if request.features != features_id(FEATURES):
             raise WireError("the request is for a controller with other features", where="ControllerRequest")
         if request.stage == "keep":
             made = self._controller(request)
-            with own_errors(self._root, _WEIGHTS):
-                made.save(self._root / _WEIGHTS)
-            return ControllerUpdate(self._device, 0, ())
+            with own_errors(self.root, _WEIGHTS):
+                made.save(self.root / _WEIGHTS)
+            return ControllerUpdate(self.device, 0, ())
         examples = self.examples(questions)
         if not examples.teach:
-            return ControllerUpdate(self._device, 0, ())
+            return ControllerUpdate(self.device, 0, ())
         if request.stage == "moments":
             moments = Moments.of(examples.values)
             values = np.concatenate([moments.mean, moments.square])
         else:
             start = self._controller(request)
-            rng = np.random.default_rng([self._seed, request.round, zlib.crc32(self._device.encode())])
+            rng = np.random.default_rng([self.seed, request.round, zlib.crc32(self.device.encode())])
             values = descend(
-                np.append(start.weights, start.bias), examples, start.scaling, self._settings, request.epochs, rng
+                np.append(start.weights, start.bias), examples, start.scaling, _FITTING, request.epochs, rng
             )
-        return ControllerUpdate(self._device, len(examples), tuple(values.tolist()))
+        return ControllerUpdate(self.device, len(examples), tuple(values.tolist()))
 
     def forget(self) -> None:
         """Drop what was made of documents as they were; it is made anew when it is next needed."""
-        self._sources.forget()
-        (self._root / _EXAMPLES).unlink(missing_ok=True)
+        self.sources.forget()
+        (self.root / _EXAMPLES).unlink(missing_ok=True)
 
     def retriever(self, weights: str = TRAINED, over: Sources | None = None) -> ControlledRetriever:
-        """Passages, ranked through a controller.
+        """Passages, ranked through a controller; raises StoreCorruptError where there is no such controller, or its
+        file is torn, and StoreMismatchError where it was fitted for other features than this device's sources give.
 
         Parameters
         ----------
@@ -127,13 +89,6 @@ class DeviceController:
             package; else the path of a file that `Controller.save` wrote.
         over
             The sources; None: those over all of the device's passages.
-
-        Raises
-        ------
-        StoreCorruptError
-            There is no such controller, or its file is torn.
-        StoreMismatchError
-            It was fitted for other features than this device's sources give.
         """
         path = self._file(weights)
         controller = Controller.load(path)
@@ -141,7 +96,7 @@ class DeviceController:
             raise StoreMismatchError(
                 "the controller was fitted for other sources", where=path.name, fix=f"fit it for {FEATURES.sources}"
             )
-        return ControlledRetriever((over or self._sources.present()).retrievers, controller)
+        return ControlledRetriever((over or self.sources.present()).retrievers, controller)
 
     def weights_id(self, weights: str) -> str:
         """Names what the file of `retriever`'s weights holds now; empty where it cannot be read."""
@@ -155,32 +110,29 @@ class DeviceController:
 
         A passage counts as support if its document does.
         """
-        held = self._store.digests().keys()
+        held = self.store.digests().keys()
         own = [question for question in questions if question.documents and held >= set(question.documents)]
         asked = [(question.text, question.documents) for question in own]
         wanted = [
-            *(self._store.id, self._store.version, self._seed, self._settings.negative_ratio),
-            *(features_id(FEATURES), *self._sources.id, asked),
+            *(self.store.id, self.store.version, self.seed, _FITTING.negative_ratio),
+            *(features_id(FEATURES), *self.sources.id, asked),
         ]
         key = hashlib.sha256(json.dumps(wanted).encode()).hexdigest()
-        kept = self._root / _EXAMPLES
-        with suppress(StoreMismatchError):  # none yet, or of other questions or documents
-            return _read_examples(kept, key)
-        made = Examples.of(
-            FEATURES, [self._labelled(one) for one in own], self._settings, np.random.default_rng(self._seed)
-        )
-        body = io.BytesIO()
-        np.savez(body, key=np.array(key), values=made.values, supports=made.supports)
+        kept = self.root / _EXAMPLES
+        with suppress(StoreMismatchError, KeyError):  # none yet, or of other questions or documents
+            arrays = read_arrays(kept, key)
+            return Examples(arrays["values"], arrays["supports"])
+        made = Examples.of(FEATURES, [self._labelled(one) for one in own], _FITTING, np.random.default_rng(self.seed))
         with best_effort(kept):
-            replace_file(kept, body.getvalue())
+            write_arrays(kept, key, values=made.values, supports=made.supports)
         return made
 
     def _file(self, weights: str) -> Path:
-        return {TRAINED: self._root / _WEIGHTS, SHIPPED: SHIPPED_WEIGHTS}.get(weights, Path(weights).expanduser())
+        return {TRAINED: self.root / _WEIGHTS, SHIPPED: SHIPPED_WEIGHTS}.get(weights, Path(weights).expanduser())
 
     def _labelled(self, question: TrainingQuestion) -> LabelledRankings:
         rankings: tuple[Ranking, ...] = tuple(
-            source.rank(question.text, FEATURES.depth) for source in self._sources.present().retrievers
+            source.rank(question.text, FEATURES.depth) for source in self.sources.present().retrievers
         )
         documents = {found.passage_id: document_of(found.passage_id) for one in rankings for found in one}
         return LabelledRankings(
@@ -201,14 +153,3 @@ class DeviceController:
 def features_id(features: ControllerFeatures) -> str:
     """Names a set of features, so that two sides know that they mean the same."""
     return hashlib.sha256(json.dumps([features.depth, *features.names]).encode()).hexdigest()[:16]
-
-
-def _read_examples(path: Path, key: str) -> Examples:
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            if str(arrays["key"]) != key:
-                raise StoreMismatchError("the examples are of other questions", where=path.name)
-            values: NDArray[np.float64] = arrays["values"]
-            return Examples(values, arrays["supports"])
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise StoreMismatchError("there are no examples", where=path.name) from error

@@ -82,17 +82,7 @@ class PathKeys:
 
 class DeviceSources:
     """The sources over a store's passages; made when they are first needed, and changed where the store has changed.
-
-    Parameters
-    ----------
-    store
-        The passages and their vectors.
-    root
-        The folder beside the store, where token vectors are kept.
-    encoder, pipeline
-        Those that the store was made with.
-    extractor
-        Gives what finds evidence tuples; called when it is first needed.
+    `extractor` gives what finds evidence tuples; it is called when it is first needed.
     """
 
     def __init__(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreMismatchError
-from fedrag_flwr.files import replace_file
+from fedrag_flwr.files import read_arrays, write_arrays
 from fedrag_flwr.records import Passage
 from fedrag_flwr.retrieval.base import Ranking, Retriever, ranked, searchable_text
 from fedrag_flwr.retrieval.dense import QuestionVectors
@@ -22,7 +21,8 @@ _LEVELS = 127
 
 
 class TokenTable:
-    """The token vectors of n passages, one after another, in eight bits a number.
+    """The token vectors of n passages, one after another, in eight bits a number; raises StoreMismatchError where the
+    parts do not fit, or a passage has no token.
 
     Parameters
     ----------
@@ -34,11 +34,6 @@ class TokenTable:
         What a token's codes are multiplied by, shape (tokens,) float32.
     bounds
         Passage i has the rows from bounds[i] to bounds[i + 1]; shape (n + 1,).
-
-    Raises
-    ------
-    StoreMismatchError
-        The parts do not fit, or a passage has no token.
     """
 
     def __init__(
@@ -77,35 +72,21 @@ class TokenTable:
 
     def save(self, path: Path, key: str) -> None:
         """Write the vectors, at once or not at all, under a key that names passages and encoder."""
-        body = io.BytesIO()
-        np.savez(body, key=np.array(key), codes=self.codes, scales=self.scales, bounds=self.bounds)
-        replace_file(path, body.getvalue())
+        write_arrays(path, key, codes=self.codes, scales=self.scales, bounds=self.bounds)
 
     @classmethod
     def load(cls, path: Path, ids: Sequence[str], key: str) -> TokenTable:
-        """Read what `save` wrote under this key for these passages.
-
-        Raises
-        ------
-        StoreMismatchError
-            There is no such file, it is torn, or it was written under another key.
+        """Read what `save` wrote under this key for these passages; raises StoreMismatchError where there is no such
+        file, it is torn, or it was written under another key.
         """
+        kept = read_arrays(path, key)
         try:
-            with np.load(path, allow_pickle=False) as arrays:
-                if str(arrays["key"]) != key:
-                    raise StoreMismatchError("the token vectors are of other passages", where=path.name)
-                return cls(ids, arrays["codes"], arrays["scales"], arrays["bounds"])
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            return cls(ids, kept["codes"], kept["scales"], kept["bounds"])
+        except (KeyError, IndexError) as error:
             raise StoreMismatchError("there are no token vectors", where=path.name) from error
 
     def rows(self, ids: Sequence[str]) -> list[int]:
-        """The places of passages in the table.
-
-        Raises
-        ------
-        StoreMismatchError
-            One is not in it.
-        """
+        """The places of passages in the table; raises StoreMismatchError where one is not in it."""
         if not self._place.keys() >= set(ids):
             raise StoreMismatchError("a passage has no token vectors", where="late interaction")
         return [self._place[name] for name in ids]
@@ -125,44 +106,24 @@ class TokenTable:
         return np.asarray(np.maximum.reduceat(similar, starts, axis=1), dtype=np.float32)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class LateInteractionRetriever:
-    """Scores a passage by the mean over the question's tokens of their best match in it, in [-1, 1].
+    """Scores a passage by the mean over the question's tokens of their best match in it, in [-1, 1]."""
 
-    Parameters
-    ----------
-    tokens
-        The corpus.
-    questions
-        Encodes questions by the encoder that made `tokens`.
-    candidates
-        A first stage over the same passages; only what it ranks is scored. None: every passage is.
-    depth
-        How many candidates to take.
-    """
-
-    def __init__(
-        self,
-        tokens: TokenTable,
-        questions: QuestionVectors,
-        candidates: Retriever | None = None,
-        depth: int = 100,
-    ) -> None:
-        within = f", {depth} of {candidates.id}" if candidates else ""
-        self.id = f"late-interaction({questions.encoder.id}{within})"
-        self._tokens = tokens
-        self._questions = questions
-        self._candidates = candidates
-        self._depth = depth
+    tokens: TokenTable  # the corpus
+    questions: QuestionVectors  # encodes questions by the encoder that made `tokens`
+    candidates: Retriever | None = None  # a first stage over the same passages; only what it ranks is scored
+    depth: int = 100  # candidates that are taken
 
     def rank(self, question: str, k: int) -> Ranking:
         """Give at most k passages, best first; equal scores in the order of their ids."""
-        ids = self._tokens.ids
-        if self._candidates is not None:
-            first = self._candidates.rank(question, max(k, self._depth))
+        ids = self.tokens.ids
+        if self.candidates is not None:
+            first = self.candidates.rank(question, max(k, self.depth))
             ids = tuple(found.passage_id for found in first)
-        return ranked(ids, self.scores(question, self._tokens.rows(ids)), k)
+        return ranked(ids, self.scores(question, self.tokens.rows(ids)), k)
 
     def scores(self, question: str, rows: Sequence[int]) -> NDArray[np.float32]:
         """Score some passages by their places in the table, shape (len(rows),)."""
-        matches = self._tokens.best_matches(self._questions.tokens(question), rows)
+        matches = self.tokens.best_matches(self.questions.tokens(question), rows)
         return np.asarray(matches.mean(axis=0), dtype=np.float32)

@@ -16,59 +16,19 @@ if TYPE_CHECKING:
     from fedrag_flwr.hypergraph.answer_paths import PathExplainer
     from fedrag_flwr.text.base import ParsedPassage
 
-
-@dataclass(frozen=True, slots=True)
-class RetrieverOrder:
-    """Passages in a retriever's order, each with the answer path that speaks most for it."""
-
-    retriever: Retriever  # ranks the device's passages
-    explainer: PathExplainer  # over the same passages
-
-    def rank(self, question: str, most: int) -> Ranking:
-        """At most so many passages, best first."""
-        return self.retriever.rank(question, most)
-
-    def paths(self, question: str, passages: Sequence[str]) -> tuple[ChosenPath, ...]:
-        """The answer paths to those of the passages that the question reaches by one."""
-        return tuple(path for path in self.explainer.explain(question, passages) if path is not None)
+Kind = Literal["controller", "late-interaction"]
 
 
-@dataclass(slots=True)
-class PresentOrder:
-    """The order that a device's settings name, made when it is first asked for and anew when its weights change."""
+@dataclass(slots=True, eq=False)
+class DeviceOrder:
+    """The order that a device's settings name.
 
-    orders: EvidenceOrders  # the device's
-    _made: tuple[str, RetrieverOrder] | None = None
-
-    def rank(self, question: str, most: int) -> Ranking:
-        """At most so many passages, best first; errors as of `EvidenceOrders.by`."""
-        return self._present().rank(question, most)
-
-    def beside(self, question: str, own: Sequence[str], given: Sequence[ParsedPassage]) -> Ranking:
-        """Some own passages and those that others gave, ranked together by the learned reranker."""
-        orders, most = self.orders, len(own) + len(given)
-        weights = orders.settings.weights if orders.settings.order == "controller" else SHIPPED
-        sources = orders.device.rankings.beside(own, given)
-        return orders.device.controller.retriever(weights, sources).rank(question, most)
-
-    def paths(self, question: str, passages: Sequence[str]) -> tuple[ChosenPath, ...]:
-        """The answer paths to those of the passages that the question reaches by one."""
-        return self._present().paths(question, passages)
-
-    def _present(self) -> RetrieverOrder:
-        now, made = self.orders.id, self._made
-        if made is None or made[0] != now:
-            kind = self.orders.settings.order
-            made = now, self.orders.by("late-interaction" if kind == "late-interaction" else "controller")
-            self._made = made
-        return made[1]
-
-
-@dataclass(frozen=True, slots=True)
-class EvidenceOrders:
-    """The orders that a device knows, over the present version of its store."""
+    An engine over one version of the store has one of its own (`chosen`), made when it is first asked for and anew when
+    the weights change: while a build goes on, questions are answered by what was made before.
+    """
 
     device: EdgeDevice  # the device, of which it uses store, rankings and learned reranker
+    _made: tuple[str, Retriever, PathExplainer] | None = None
 
     @property
     def settings(self) -> RetrievalSettings:
@@ -82,9 +42,9 @@ class EvidenceOrders:
             return self.device.controller.weights_id(self.settings.weights)
         return "late interaction" if self.settings.order == "late-interaction" else ""
 
-    def chosen(self) -> PresentOrder | None:
-        """The order that the settings name; None: by similarity."""
-        return None if self.settings.order == "similarity" else PresentOrder(self)
+    def chosen(self) -> DeviceOrder | None:
+        """An order for one engine; None where the settings name none: by similarity."""
+        return None if self.settings.order == "similarity" else DeviceOrder(self.device)
 
     def prepare(self) -> None:
         """Make what the order needs of the documents, so that no question waits for it; weights may come later."""
@@ -93,29 +53,47 @@ class EvidenceOrders:
         elif self.settings.order == "late-interaction":
             self.device.rankings.late_interaction()
 
-    def by(self, kind: Literal["controller", "late-interaction"]) -> RetrieverOrder:
-        """Passages in the order of the controller or of late interaction.
-
-        Raises
-        ------
-        StoreError
-            The controller that `retrieval.weights` names is missing, torn, or was fitted for other features.
+    def by(self, kind: Kind) -> Retriever:
+        """Ranks passages by the controller or by late interaction; raises StoreError where the controller that
+        `retrieval.weights` names is missing, torn, or was fitted for other features.
         """
-        retriever: Retriever = (
-            self.device.controller.retriever(self.settings.weights)
-            if kind == "controller"
-            else self.device.rankings.late_interaction()
-        )
-        return RetrieverOrder(retriever, self.device.rankings.present().explainer)
+        if kind == "late-interaction":
+            return self.device.rankings.late_interaction()
+        return self.device.controller.retriever(self.settings.weights)
+
+    def rank(self, question: str, most: int) -> Ranking:
+        """At most so many passages, best first; raises as `by`."""
+        _, retriever, _ = self._present()
+        return retriever.rank(question, most)
+
+    def beside(self, question: str, own: Sequence[str], given: Sequence[ParsedPassage]) -> Ranking:
+        """Some own passages and those that others gave, ranked together by the learned reranker."""
+        weights = self.settings.weights if self.settings.order == "controller" else SHIPPED
+        sources = self.device.rankings.beside(own, given)
+        return self.device.controller.retriever(weights, sources).rank(question, len(own) + len(given))
+
+    def paths(self, question: str, passages: Sequence[str]) -> tuple[ChosenPath, ...]:
+        """The answer paths to those of the passages that the question reaches by one."""
+        _, _, explainer = self._present()
+        return _explained(explainer, question, passages)
 
     def choose(self, question: str, most: int) -> list[ChosenPassage]:
-        """The passages that the controller puts first for a question, each with the answer path to it; as `by`."""
-        order = self.by("controller")
-        found = order.rank(question, most)
-        titles = {
-            passage.id: passage.title for passage in self.device.store.passages([one.passage_id for one in found])
-        }
-        paths = {path.passage_id: path for path in order.paths(question, list(titles))}
+        """The passages that the controller puts first, each with the answer path to it; raises as `by`."""
+        found = self.by("controller").rank(question, most)
+        titles = {one.id: one.title for one in self.device.store.passages([one.passage_id for one in found])}
+        explained = _explained(self.device.rankings.present().explainer, question, list(titles))
+        paths = {path.passage_id: path for path in explained}
         return [
             ChosenPassage(one.passage_id, titles[one.passage_id], one.score, paths.get(one.passage_id)) for one in found
         ]
+
+    def _present(self) -> tuple[str, Retriever, PathExplainer]:
+        now, made = self.id, self._made
+        if made is None or made[0] != now:
+            retriever = self.by("late-interaction" if self.settings.order == "late-interaction" else "controller")
+            made = self._made = now, retriever, self.device.rankings.present().explainer
+        return made
+
+
+def _explained(explainer: PathExplainer, question: str, passages: Sequence[str]) -> tuple[ChosenPath, ...]:
+    return tuple(path for path in explainer.explain(question, passages) if path is not None)

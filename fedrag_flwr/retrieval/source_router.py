@@ -7,7 +7,6 @@ network reads are numbers that mean the same for any number of devices, so that 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,8 +82,6 @@ def features_of(question: Floats, devices: Sequence[Centroids]) -> Values:
     ----------
     question
         Shape (dimension,), unit norm.
-    devices
-        All that could be asked.
     """
     rows = []
     for one in devices:
@@ -136,24 +133,18 @@ class SourceRouter:
         order = [int(place) for place in np.argsort(-chances, kind="stable")]
         return [place for rank, place in enumerate(order) if rank == 0 or chances[place] >= self.threshold][:most]
 
-    def save(self, path: Path) -> None:
-        """Write it as JSON."""
-        arrays = {name: getattr(self, name).tolist() for name in _ARRAYS}
-        rest = {"output_bias": self.output_bias, "threshold": self.threshold, "fitted_on": self.fitted_on}
-        path.write_text(json.dumps({"features": FEATURES, **arrays, **rest}, indent=1) + "\n", encoding="utf-8")
-
     @classmethod
     def load(cls, path: Path = SHIPPED) -> SourceRouter:
-        """Read what `save` wrote; raises StoreCorruptError where it is torn or was fitted for other features."""
+        """Read what the fit wrote; raises StoreCorruptError where it is torn or was fitted for other features."""
 
         def made(told: Any) -> SourceRouter:
             if tuple(told["features"]) != FEATURES:
                 raise ValueError("other features")
-            arrays = {name: np.array(told[name], dtype=np.float64) for name in _ARRAYS}
+            arrays = {name: np.array(told[name], dtype=np.float64) for name in ARRAYS}
             bias, threshold = float(told["output_bias"]), float(told["threshold"])
             return cls(**arrays, output_bias=bias, threshold=threshold, fitted_on=str(told["fitted_on"]))
 
         return read_fitted(path, made)
 
 
-_ARRAYS = ("mean", "deviation", "hidden", "hidden_bias", "output")
+ARRAYS = ("mean", "deviation", "hidden", "hidden_bias", "output")

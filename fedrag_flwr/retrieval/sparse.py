@@ -50,24 +50,13 @@ class Bm25Settings:
 
 
 class Bm25Retriever:
-    """Scores passages by the words that they share with a question; a passage that shares none is not ranked.
-
-    Parameters
-    ----------
-    passages
-        The corpus; title and text are indexed.
-    settings
-        The variant.
-    split
-        How texts fall into words.
-    """
+    """Scores passages by the words that they share with a question; a passage that shares none is not ranked."""
 
     def __init__(self, passages: Sequence[Passage], settings: Bm25Settings | None = None, split: Words = words) -> None:
         import bm25s  # type: ignore[import-untyped, unused-ignore]
 
         logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to tell each index that it builds
         chosen = settings or Bm25Settings()
-        self.id = f"bm25({chosen})"
         self._split = split
         self._ids = [passage.id for passage in passages]
         self._index = bm25s.BM25(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from fedrag_flwr.errors import StoreMismatchError
 from fedrag_flwr.hypergraph.tuples import KeySpace, VertexSeeds
 from fedrag_flwr.records import Passage
 from fedrag_flwr.retrieval.base import Ranking, Retriever, ranked, scaled, searchable_text
-from fedrag_flwr.retrieval.sparse import Words, words
+from fedrag_flwr.retrieval.sparse import words
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix  # type: ignore[import-untyped, unused-ignore]
@@ -24,31 +25,20 @@ DEPTH = 100  # places of the first stage that count; beyond them only passages t
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class KeySpaceRetriever:
-    """Ranks passages by a key space (HKVM-RAG); a passage without any score is not ranked.
+    """Ranks passages by a key space (HKVM-RAG); a passage without any score is not ranked."""
 
-    Parameters
-    ----------
-    space
-        The keys, over the passages.
-    seeds
-        Finds the vertices that a question mentions, among the space's.
-    otherwise
-        Ranks where a question mentions none.
-    """
-
-    def __init__(self, space: KeySpace, seeds: VertexSeeds, otherwise: Retriever) -> None:
-        self.id = f"{space.id} else {otherwise.id}"
-        self._space = space
-        self._seeds = seeds
-        self._otherwise = otherwise
+    space: KeySpace  # the keys, over the passages
+    seeds: VertexSeeds  # finds the vertices that a question mentions, among the space's
+    otherwise: Retriever  # ranks where a question mentions none
 
     def rank(self, question: str, k: int) -> Ranking:
         """Give at most k passages, best first; equal scores in the order of their ids."""
-        seeds = self._seeds.seeds(question)
+        seeds = self.seeds.seeds(question)
         if not np.any(seeds):
-            return self._otherwise.rank(question, k)
-        return ranked(self._space.table.passages, self._space.scores(seeds), k, above=0.0)
+            return self.otherwise.rank(question, k)
+        return ranked(self.space.table.passages, self.space.scores(seeds), k, above=0.0)
 
 
 class SecondHopRetriever:
@@ -57,28 +47,19 @@ class SecondHopRetriever:
     A two-hop question describes one passage and means another, whose title often stands in the first but not in the
     question. A seed leads to a passage by the share of the title's words, counted by their rarity among the passages
     (the inverse frequency of BM25), that the seed tells and the question does not. With the first stage's scores scaled
-    to [0, 1] over its places, a passage scores ``own + WEIGHT * max over the other seeds of (seed's own * share)``.
-
-    Parameters
-    ----------
-    first
-        The first stage.
-    passages
-        All that it may rank. One without a title is never led to.
-    split
-        How texts fall into words.
+    to [0, 1] over its places, a passage scores ``own + WEIGHT * max over the other seeds of (seed's own * share)``. A
+    passage without a title is never led to.
     """
 
-    def __init__(self, first: Retriever, passages: Sequence[Passage], split: Words = words) -> None:
+    def __init__(self, first: Retriever, passages: Sequence[Passage]) -> None:
         from sklearn.feature_extraction.text import CountVectorizer  # type: ignore[import-untyped, unused-ignore]
 
-        self.id = f"second-hop({first.id})"
         self._first = first
         self._ids = [passage.id for passage in passages]
         self._place = {name: row for row, name in enumerate(self._ids)}
-        of_titles = {word for passage in passages for word in split(passage.title)}
+        of_titles = {word for passage in passages for word in words(passage.title)}
         vocabulary = ["", *sorted(of_titles)]  # a vocabulary may not be empty; no text holds the word ""
-        self._counter = CountVectorizer(analyzer=split, vocabulary=vocabulary, binary=True, dtype=np.float64)
+        self._counter = CountVectorizer(analyzer=words, vocabulary=vocabulary, binary=True, dtype=np.float64)
         self._told: csr_matrix = self._counter.transform([searchable_text(passage) for passage in passages])
         holders = np.asarray(self._told.sum(axis=0)).ravel()
         rarity = np.log1p((len(self._ids) - holders + 0.5) / (holders + 0.5))
@@ -87,15 +68,11 @@ class SecondHopRetriever:
         self._shares: csr_matrix = titles.multiply(1.0 / np.where(whole > 0.0, whole, 1.0)).T.tocsr()
 
     def rank(self, question: str, k: int) -> Ranking:
-        """Give at most k passages, best first; equal scores in the order of their ids.
+        """Give at most k passages, best first; equal scores in the order of their ids; raises StoreMismatchError where
+        the first stage ranks a passage that is not among the passages.
 
         Ranked is what the first stage ranks among its first `DEPTH` places or a seed leads to: there may be fewer
         than k.
-
-        Raises
-        ------
-        StoreMismatchError
-            The first stage ranks a passage that is not among the passages.
         """
         found = self._first.rank(question, DEPTH)
         if not found:

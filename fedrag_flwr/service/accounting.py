@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,27 +69,9 @@ class SharedView:
 
 
 def view_shared(store: MemoryStore, settings: Settings, kept: Path) -> SharedView:
-    """Draw up the account of a device.
-
-    Parameters
-    ----------
-    store
-        Its memory.
-    settings
-        Those that it holds to.
-    kept
-        The folder with its ledgers, beside the store.
-
-    Raises
-    ------
-    StoreError
-        A ledger cannot be read.
-    """
-    ledger = OutgoingLedger(kept / outgoing.FILE)
-    try:
+    """Draw up the account of a device; raises StoreError where a ledger cannot be read."""
+    with closing(OutgoingLedger(kept / outgoing.FILE)) as ledger:
         kinds, newest = ledger.by_kind(), ledger.newest(_MOST_ROWS)
-    finally:
-        ledger.close()
     files = (("entities", kept / BUDGET), ("documents", kept / SKETCH_BUDGET))
     flat, device = settings.flat(), store.identity["device"]
     return SharedView(
@@ -101,8 +84,5 @@ def view_shared(store: MemoryStore, settings: Settings, kept: Path) -> SharedVie
 
 
 def _account(path: Path, limit: float) -> BudgetAccount:
-    ledger = BudgetLedger(path, limit)
-    try:
+    with closing(BudgetLedger(path, limit)) as ledger:
         return ledger.account()
-    finally:
-        ledger.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -13,6 +13,8 @@ from fedrag_flwr.answering.explain import Told, bearing_first, told_of, why_decl
 from fedrag_flwr.device.views import TraceLine
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.records import Answer, AnswerPath, ChosenPath, Citation, Explained
+
+_MOST = 500  # answers that are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,25 +149,18 @@ def read_answer(told: Mapping[str, object]) -> GivenAnswer:
         ) from None
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RecentAnswers:
-    """The latest answers by id, in this process's memory alone: no question is written to a disk.
+    """The latest answers by id, in this process's memory alone: no question is written to a disk."""
 
-    Parameters
-    ----------
-    most
-        How many to keep.
-    """
-
-    def __init__(self, most: int = 500) -> None:
-        self._most = most
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[str, GivenAnswer] = OrderedDict()
+    _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
+    _kept: OrderedDict[str, GivenAnswer] = field(init=False, default_factory=OrderedDict)
 
     def put(self, answer: GivenAnswer) -> None:
         """Keep an answer in place of one with its id."""
         with self._lock:
             self._kept[answer.id] = answer
-            while len(self._kept) > self._most:
+            while len(self._kept) > _MOST:
                 self._kept.popitem(last=False)
 
     def judge(self, id: str, verdict: str) -> bool:

@@ -13,14 +13,12 @@ from fedrag_flwr import wire
 from fedrag_flwr.errors import FedragError, NotFoundError, ServiceBusyError, SourceError, StoreLockedError, WireError
 from fedrag_flwr.handling import HANDLERS
 from fedrag_flwr.service.browse import add_views
-from fedrag_flwr.service.guarding import NOTES, Guard, TooLargeError, TooSlowError
+from fedrag_flwr.service.guarding import NOTES, Guard, OwnSiteOnly, RateLimit, TooLargeError, TooSlowError
 from fedrag_flwr.service.idle import writing_in_quiet
-from fedrag_flwr.service.limits import RateLimit
 from fedrag_flwr.service.protocol import DOCUMENTS, MESSAGES, MOST_HEAD, MOST_JSON
 from fedrag_flwr.service.queues import DeadlineError
 from fedrag_flwr.service.resident import Resident
 from fedrag_flwr.service.routes import Routes, json_response
-from fedrag_flwr.service.sites import OwnSiteOnly
 from fedrag_flwr.service.watching import watched
 from fedrag_flwr.sources.folder import MAX_BYTES
 
@@ -38,15 +36,7 @@ STATUS: tuple[tuple[type[FedragError], int], ...] = (
 
 
 def make_application(resident: Resident, token: str = "") -> FastAPI:
-    """The service over one device.
-
-    Parameters
-    ----------
-    resident
-        The device; it is closed when the application ends.
-    token
-        Of those who do not come by the Unix socket.
-    """
+    """The service over one device, which is closed when the application ends."""
     routes, limits = Routes.of(resident), resident.config.service
 
     @asynccontextmanager

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from fedrag_flwr.errors import ServiceAbsentError, ServiceBusyError, ServiceError
@@ -62,8 +61,6 @@ class ServiceClient:
 
     Parameters
     ----------
-    path
-        The service's socket.
     seconds
         To wait for an answer; None: for ever, as the service keeps deadlines itself.
     """
@@ -79,9 +76,7 @@ class ServiceClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def health(self) -> Json:

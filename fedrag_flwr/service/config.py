@@ -8,23 +8,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.home_paths import deployed_name, deployed_root, fedrag_home, is_deployed, valid_name
-from fedrag_flwr.service.protocol import CONFIG, OFF, Plain, default_socket
-from fedrag_flwr.settings import OWN, device_part, is_endpoint, is_of_device
+from fedrag_flwr.service.protocol import CONFIG, Plain, default_socket, socket_of
+from fedrag_flwr.settings import OWN, SettingsGroup, device_part, flat_table, is_endpoint, is_of_device
 from fedrag_flwr.sources.folder import mode_of
 
 FURTHER = ("device-name", "data-path", "sources", "training-questions", "service")  # keys beside those of settings
 
 
-class ServiceSettings(BaseModel):
+class ServiceSettings(SettingsGroup):
     """How much a service does at once, and how long it lets anybody wait; the table ``[serve]`` of the file."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, alias_generator=lambda name: name.replace("_", "-")
-    )
 
     askers: int = Field(2, ge=1, le=64)  # questions that are answered at a time
     queue: int = Field(128, ge=1, le=10_000)  # requests of one kind that wait or are worked on
@@ -68,8 +64,8 @@ class DeviceConfig:
     @property
     def socket(self) -> Path:
         """Where the service listens."""
-        told = str(self.own.get("service", "auto"))
-        return default_socket(self.home, self.name) if told in ("auto", OFF) else Path(told).expanduser()
+        told = socket_of(self.own)
+        return default_socket(self.home, self.name) if told is None else told
 
 
 def config_of(name: str) -> DeviceConfig:
@@ -79,12 +75,8 @@ def config_of(name: str) -> DeviceConfig:
 
 
 def beside_file(node_config: Mapping[str, Plain]) -> dict[str, Plain]:
-    """A node's config with what its device's file says besides, as the device's service has it.
-
-    Raises
-    ------
-    SettingError
-        The file cannot be read, or something in it is not allowed.
+    """A node's config with what its device's file says besides, as the device's service has it; raises SettingError
+    where the file cannot be read, or something in it is not allowed.
     """
     if is_deployed(node_config) and (name := deployed_name(node_config)):
         path = deployed_root(fedrag_home(str(node_config.get("home", ""))), name) / CONFIG
@@ -94,12 +86,8 @@ def beside_file(node_config: Mapping[str, Plain]) -> dict[str, Plain]:
 
 
 def read_config(path: Path) -> DeviceConfig:
-    """Read a device's config file.
-
-    Raises
-    ------
-    SettingError
-        The file cannot be read, others may write it, or a key or value in it is not allowed.
+    """Read a device's config file; raises SettingError where the file cannot be read, others may write it, or a key or
+    value in it is not allowed.
     """
     try:
         mode, body = path.stat().st_mode, path.read_bytes()
@@ -139,22 +127,11 @@ def device_config(told: Mapping[str, object], where: str = "device config") -> D
         raise SettingError(
             f"'{key}': {error.errors()[0]['msg'].lower()}", where=where, fix="see docs/how-to/operate.md"
         ) from None
-    settings = dict(_flat(told.get("settings", {}), where))
+    table = told.get("settings", {})
+    if not isinstance(table, Mapping):
+        raise SettingError("'settings' is not a table", where=where, fix="write [settings]")
+    settings = flat_table(table, where)
     if is_endpoint(str(settings.get("models.generator", ""))):  # only the device itself may name who reads its passages
         fix = "give its address as model-path and the model there as model-name, above the first [table]"
         raise SettingError("a server as generator is not among [settings]", where=where, fix=fix)
     return DeviceConfig(device_part(settings) | plain, settings, service)
-
-
-def _flat(told: object, where: str, prefix: str = "") -> list[tuple[str, Plain]]:
-    if not isinstance(told, Mapping):
-        raise SettingError("'settings' is not a table", where=where, fix="write [settings]")
-    found: list[tuple[str, Plain]] = []
-    for key, value in told.items():
-        if isinstance(value, Mapping):
-            found += _flat(value, where, f"{prefix}{key}.")
-        elif isinstance(value, Plain):
-            found.append((f"{prefix}{key}", value))
-        else:
-            raise SettingError(f"'{prefix}{key}' is not a plain value", where=where, fix="use a number or a text")
-    return found

@@ -7,7 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fedrag_flwr.device import EdgeDevice
@@ -25,26 +25,16 @@ class _Kept:
     users: int = 0
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OpenDevices:
-    """The open devices; beyond `most` the one goes first that was used least recently, and none that is in use.
+    """The open devices; beyond `most` the one goes first that was used least recently, and none that is in use."""
 
-    Parameters
-    ----------
-    root
-        Where the store is.
-    opener
-        Opens the device under some settings.
-    most
-        How many to keep open.
-    """
-
-    def __init__(self, root: Path, opener: Callable[[Settings], EdgeDevice], most: int) -> None:
-        self._root = root
-        self._opener = opener
-        self._most = most
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[Settings, _Kept] = OrderedDict()
-        self._retired: list[_Kept] = []  # closed as soon as nobody uses them
+    root: Path  # where the store is
+    opener: Callable[[Settings], EdgeDevice]  # opens the device under some settings
+    most: int  # how many stay open
+    _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
+    _kept: OrderedDict[Settings, _Kept] = field(init=False, default_factory=OrderedDict)
+    _retired: list[_Kept] = field(init=False, default_factory=list)  # closed as soon as nobody uses them
 
     @contextmanager
     def device(self, settings: Settings) -> Iterator[EdgeDevice]:
@@ -61,7 +51,7 @@ class OpenDevices:
     def retire(self) -> None:
         """Open the device anew from now on: what open ones have read may have changed."""
         with self._lock:
-            self._retired += self._kept.values()
+            self._retired.extend(self._kept.values())
             self._kept.clear()
             self._close_idle()
 
@@ -79,7 +69,7 @@ class OpenDevices:
             self._retired.append(kept)
             kept = None
         if kept is None:
-            device = self._opener(settings)
+            device = self.opener(settings)
             kept = _Kept(device, self._file())
         kept.users += 1
         self._kept[settings] = kept
@@ -89,7 +79,7 @@ class OpenDevices:
     def _close_idle(self) -> None:
         """What one cannot write as it closes is no error of whoever used another, or this one, last."""
         idle = [settings for settings, kept in self._kept.items() if not kept.users]
-        for settings in idle[: max(0, len(self._kept) - self._most)]:
+        for settings in idle[: max(0, len(self._kept) - self.most)]:
             self._retired.append(self._kept.pop(settings))
         for kept in [kept for kept in self._retired if not kept.users]:
             self._retired.remove(kept)
@@ -100,7 +90,7 @@ class OpenDevices:
 
     def _file(self) -> tuple[int, int]:
         try:
-            found = (self._root / FILE).stat()
+            found = (self.root / FILE).stat()
         except FileNotFoundError:
             return 0, 0
         return found.st_dev, found.st_ino

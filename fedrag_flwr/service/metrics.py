@@ -73,15 +73,7 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 
 
 class Metrics:
-    """The metrics of one service.
-
-    Parameters
-    ----------
-    resident
-        The device.
-    queues
-        Its queues.
-    """
+    """The metrics of one service."""
 
     def __init__(self, resident: Resident, queues: Iterable[RequestQueue]) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]

@@ -33,61 +33,27 @@ MOST_JSON = 2**16  # bytes of a request with JSON in it
 MOST_HEAD = 2**18  # bytes of a run's settings before a message's content
 OFF = "off"  # as a node's `service`: handle messages in this process, and say nothing about it
 
+_QUERIES = (
+    "answer centroids deliver describe documents enclave encrypt finish finish_sealed gossip hits import "
+    "open_answers overview retrieve retrieve_sealed rounded_overview route seal_summaries sealed_overview "
+    "share summaries waiting walk"
+)
+_TRAININGS = "build controller group topics"
 MESSAGE_TYPES = (
-    "query.answer",
-    "query.centroids",
-    "query.enclave",
-    "query.deliver",
-    "query.describe",
-    "query.documents",
-    "query.encrypt",
-    "query.finish",
-    "query.finish_sealed",
-    "query.gossip",
-    "query.hits",
-    "query.import",
-    "query.open_answers",
-    "query.overview",
-    "query.retrieve",
-    "query.retrieve_sealed",
-    "query.rounded_overview",
-    "query.route",
-    "query.seal_summaries",
-    "query.sealed_overview",
-    "query.share",
-    "query.summaries",
-    "query.waiting",
-    "query.walk",
-    "train.build",
-    "train.controller",
-    "train.group",
-    "train.topics",
+    *(f"query.{name}" for name in _QUERIES.split()),
+    *(f"train.{name}" for name in _TRAININGS.split()),
 )
 
 
 def frame(run: str, config: Mapping[str, Plain], content: bytes) -> bytes:
-    """A message for the service: four bytes with the length of the head, the head as JSON, and the content.
-
-    Parameters
-    ----------
-    run
-        The run's id.
-    config
-        The run's settings, flat.
-    content
-        The message's content as bytes.
-    """
+    """A message for the service: four bytes with the length of the head, the head as JSON, and the content."""
     head = json.dumps({"run": run, "config": dict(config)}).encode()
     return len(head).to_bytes(4, "big") + head + content
 
 
 def unframe(body: bytes) -> tuple[str, dict[str, Plain], bytes]:
-    """The run, its settings and the content of what `frame` made.
-
-    Raises
-    ------
-    WireError
-        The bytes are something else.
+    """The run, its settings and the content of what `frame` made; raises WireError where the bytes are something
+    else.
     """
     length = int.from_bytes(body[:4], "big")
     if len(body) < 4 or not 0 < length <= min(MOST_HEAD, len(body) - 4):

@@ -19,17 +19,7 @@ class DeadlineError(ServiceError, TimeoutError):
 
 
 class RequestQueue:
-    """Some threads with a bounded queue before them.
-
-    Parameters
-    ----------
-    name
-        What waits here.
-    threads
-        How many are worked on at a time.
-    most
-        How many may wait or be worked on.
-    """
+    """Some threads with a bounded queue before them."""
 
     def __init__(self, name: str, threads: int, most: int) -> None:
         self.name = name
@@ -52,14 +42,8 @@ class RequestQueue:
         return 0.0 if self._length else time.monotonic() - self._last
 
     async def run(self, act: Callable[[], T], seconds: float) -> T:
-        """Do something in this queue.
-
-        Raises
-        ------
-        ServiceBusyError
-            The queue is full, or the service is about to end.
-        DeadlineError
-            It is not done after so many seconds; what has not begun by then never begins.
+        """Do something in this queue; raises ServiceBusyError where the queue is full, or the service is about to end,
+        and DeadlineError where it is not done after so many seconds; what has not begun by then never begins.
         """
         future = self._enter(act)
         try:

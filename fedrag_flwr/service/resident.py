@@ -6,7 +6,7 @@ import itertools
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Literal
 
@@ -14,15 +14,14 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, NotFoundError, WireError
 from fedrag_flwr.handling import HANDLERS, respond
 from fedrag_flwr.home_paths import new_id
-from fedrag_flwr.loaded_models import Models, load_models
+from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.memory.generate.memory_writer import Written
 from fedrag_flwr.memory.store.outbox import WaitingQuestion
 from fedrag_flwr.models.base import Generator, Heard
 from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.nodes import Node
-from fedrag_flwr.records import Answer, BuildReport, Clock, Question
+from fedrag_flwr.records import Answer, BuildReport, Question
 from fedrag_flwr.records.isolate import settled
-from fedrag_flwr.retrieval.device_controller import TrainingQuestion
 from fedrag_flwr.service.answers import GivenAnswer, RecentAnswers, given
 from fedrag_flwr.service.config import DeviceConfig
 from fedrag_flwr.service.keeping import OpenDevices
@@ -47,20 +46,12 @@ class Resident:
 
     The models are the device's own, whatever a run asks for: they are loaded once, and memory is what a device has
     least of.
-
-    Parameters
-    ----------
-    config
-        The device's own settings.
-    clock
-        Seconds since the epoch.
     """
 
-    def __init__(self, config: DeviceConfig, clock: Clock = time.time) -> None:
+    def __init__(self, config: DeviceConfig) -> None:
         self.config = config
         self.name = config.name
         self.answers = RecentAnswers()
-        self._clock = clock
         self._node = Node({TOKENS: IDLE_TOKENS, **config.own}, config.settings)
         self._settings = self._node.settings
         self._used: LlamaGenerator | None = None
@@ -69,11 +60,6 @@ class Resident:
         self._home = OpenDevices(config.root, self._opened, 1)
         self._runs = OpenDevices(config.root, self._opened, config.service.open_devices)
         self.warm()  # what is wrong with the settings, the models or the store shows at once
-
-    @property
-    def models(self) -> Models:
-        """The models."""
-        return self._models
 
     def device(self) -> AbstractContextManager[EdgeDevice]:
         """The device under its own settings, for the people at it."""
@@ -117,12 +103,8 @@ class Resident:
         raise NotFoundError("no such answer is kept", where="answers", fix="GET /v1/answers lists them")
 
     def feedback(self, id: str, verdict: Verdict) -> str:
-        """Take in what somebody thinks of an answer, and say what follows from it.
-
-        Raises
-        ------
-        NotFoundError
-            There is no such answer.
+        """Take in what somebody thinks of an answer, and say what follows from it; raises NotFoundError where there is
+        no such answer.
         """
         known = self.answers.judge(id, verdict)
         try:
@@ -147,27 +129,19 @@ class Resident:
     # --- the federation -----------------------------------------------------------------------------
 
     def message(self, message_type: str, run: str, config: Mapping[str, Plain], content: bytes) -> bytes:
-        """Handle a Flower message: its content as bytes in, the reply's out.
+        """Handle a Flower message: its content as bytes in, the reply's out; raises WireError where there is no such
+        type, or the bytes hold no content. What else goes wrong is the reply.
 
         One that writes finds the device as it is on the disk, and after it all open ones read that anew.
-
-        Raises
-        ------
-        WireError
-            There is no such type, or the bytes hold no content. What else goes wrong is the reply.
         """
         handler = HANDLERS.get(message_type)
         if handler is None:
             raise WireError("no such message type", where="message", fix="run the same version on all devices")
-        visitor = _Visitor(self, Node(self.config.own, config), handler.writes)
-        reply = to_bytes(respond(visitor, message_type, from_bytes(content, message_type), run))
+        node, made = Node(self.config.own, config), self._opened if handler.writes else self._runs.device
+        reply = respond(node, lambda: made(node.settings), message_type, from_bytes(content, message_type), run)
         if handler.writes:
             self._retire(home=message_type in _UNVERSIONED)
-        return reply
-
-    def visited(self, node: Node, *, alone: bool) -> AbstractContextManager[EdgeDevice]:
-        """The device as a run finds it: one that is open already, or `alone` one for this message only."""
-        return self._opened(node.settings) if alone else self._runs.device(node.settings)
+        return to_bytes(reply)
 
     # --- its documents ------------------------------------------------------------------------------
 
@@ -226,8 +200,8 @@ class Resident:
 
     def _answered(self, asked: Question, help: bool, heard: Heard | None) -> GivenAnswer:
         with self.device() as device:
-            answer, waits = device.ask_or_wait(asked, heard) if help else (device.ask_at_home(asked, heard), False)
-            told = given(asked.id, asked.text, answer, device.trace(answer), self._clock(), waiting=waits)
+            answer, waits = device.ask_at_home(asked, heard, help=help)
+            told = given(asked.id, asked.text, answer, device.trace(answer), time.time(), waiting=waits)
         self.answers.put(told)
         return told
 
@@ -249,24 +223,6 @@ class Resident:
         if isinstance(generator, LlamaGenerator):
             self._used = generator  # for who asks how busy it is, without loading it
         return generator
-
-
-@dataclass(frozen=True, slots=True)
-class _Visitor:
-    """Where a message arrives: the resident device, under what its own settings and a run's say together."""
-
-    resident: Resident
-    node: Node
-    alone: bool
-
-    def name(self) -> str:
-        return self.node.name()
-
-    def device(self) -> AbstractContextManager[EdgeDevice]:
-        return self.resident.visited(self.node, alone=self.alone)
-
-    def training_questions(self) -> list[TrainingQuestion]:
-        return self.node.training_questions()
 
 
 def joined(device: EdgeDevice, first: GivenAnswer, later: Answer | None) -> GivenAnswer:

@@ -27,14 +27,8 @@ _GRACE_SECONDS = 30
 
 
 def serve(config: DeviceConfig) -> None:
-    """Serve one device until SIGTERM or SIGINT.
-
-    Raises
-    ------
-    ServiceRunningError
-        A service of this device, or on this socket, runs already.
-    FedragError
-        The device cannot be opened.
+    """Serve one device until SIGTERM or SIGINT; raises ServiceRunningError where a service of this device, or on this
+    socket, runs already, and FedragError where the device cannot be opened.
     """
     import uvicorn
 
@@ -87,12 +81,8 @@ def alone(path: Path) -> Iterator[None]:
 def unix_socket(path: Path) -> Iterator[socket.socket]:
     """Listen on a Unix socket that its owner alone can reach, from its first moment on; it goes in the end.
 
-    Raises
-    ------
-    ServiceRunningError
-        Another service listens there.
-    ServiceError
-        There can be no socket with that path, or others may enter its directory.
+    Raises ServiceRunningError where another service listens there and ServiceError where there can be no socket with
+    that path, or others may enter its directory.
     """
     if len(os.fsencode(path)) > _LONGEST_PATH:
         raise ServiceError("the socket's path is too long", where=path.name, fix="set `service` to a shorter path")

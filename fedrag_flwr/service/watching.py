@@ -33,18 +33,12 @@ class Reading:
     what: str = ""  # why nothing could be read
 
 
+@dataclass(slots=True, eq=False)
 class Documents:
-    """Reads a device's documents when it is told to; whoever tells it lets one reading end before the next.
+    """Reads a device's documents when it is told to; whoever tells it lets one reading end before the next."""
 
-    Parameters
-    ----------
-    build
-        Brings the memory up to date.
-    """
-
-    def __init__(self, build: Callable[[], BuildReport]) -> None:
-        self._build = build
-        self.reading = Reading()
+    build: Callable[[], BuildReport]  # brings the memory up to date
+    reading: Reading = field(default_factory=Reading)
 
     def read(self) -> Reading:
         """Bring the memory up to date, and tell what that came to.
@@ -53,7 +47,7 @@ class Documents:
         """
         self.reading = Reading("reading")
         try:
-            report = self._build()
+            report = self.build()
         except FedragError as error:
             told("documents are not read", error=type(error).__name__)
             self.reading = Reading("failed", what=str(error))
@@ -70,12 +64,8 @@ class Documents:
 
 
 def put_document(folder: Path | None, name: str, body: bytes) -> None:
-    """Put a file into a device's folder of documents.
-
-    Raises
-    ------
-    SourceError
-        The device has no folder, the name is not one of a file that is read, or such a file is there.
+    """Put a file into a device's folder of documents; raises SourceError where the device has no folder, the name is
+    not one of a file that is read, or such a file is there.
     """
     if folder is None or not folder.is_dir():
         raise SourceError("this device has no folder of documents", where="upload", fix="give it a data-path")
@@ -93,14 +83,8 @@ def put_document(folder: Path | None, name: str, body: bytes) -> None:
 
 @asynccontextmanager
 async def watched(folder: Path | None, read: Callable[[], Awaitable[object]]) -> AsyncIterator[None]:
-    """Read documents at once, and again after each change in their folder, until the block ends.
-
-    Parameters
-    ----------
-    folder
-        Of the documents; None: nothing is watched.
-    read
-        Reads them.
+    """Read documents at once, and again after each change in their folder, until the block ends. Without a folder
+    nothing is watched.
     """
     if folder is None:
         yield

@@ -54,12 +54,8 @@ MEANT_EMPTY = "or, if it is meant to hold nothing, build once with --empty"
 
 
 def mapped_documents(reading: Reading, missing: str, mapping: str) -> Reading:
-    """Give what a mapping made of a source.
-
-    Raises
-    ------
-    EmptySourceError
-        It made no document, of which `missing` says what.
+    """Give what a mapping made of a source; raises EmptySourceError where it made no document, of which `missing` says
+    what.
     """
     if reading.documents:
         return reading
@@ -84,27 +80,22 @@ class Source(Protocol):
 class SourceHit:
     """A record that a source found for a question; it stays on the device.
 
-    `document_id` is that of the document which the same source's `read` makes of the record, `provenance` says where in
-    the source it stands (a file, a table with its key, a vertex), and `score` grows with relevance within one search.
+    `document_id` is that of the document which the same source's `read` makes of the record, and `score` grows with
+    relevance within one search.
     """
 
     document_id: str
     title: str
     text: str
     score: float
-    provenance: str
 
 
 class SearchableSource(Source, Protocol):
     """A source that can also be asked (HyFedRAG 3.2)."""
 
     def search(self, question: str, k: int) -> tuple[SourceHit, ...]:
-        """Find at most `k` records, best first.
-
-        Raises
-        ------
-        SourceError
-            The source cannot be reached, or took longer than its limit.
+        """Find at most `k` records, best first; raises SourceError where the source cannot be reached, or took longer
+        than its limit.
         """
         ...
 
@@ -114,12 +105,8 @@ class SearchableSource(Source, Protocol):
 
 
 def make_document(document_id: str, title: str, text: str) -> Document:
-    """Make a document in normal form with its digest; of a very long title the start counts.
-
-    Raises
-    ------
-    DocumentError
-        The text holds no letter and no digit, or the id is empty.
+    """Make a document in normal form with its digest; of a very long title the start counts; raises DocumentError where
+    the text holds no letter and no digit, or the id is empty.
     """
     document_id, title, text = normalise_line(document_id), normalise_line(title), normalise_text(text)
     title = title[:_MOST_TITLE].strip()  # it stands before every sentence

@@ -17,46 +17,16 @@ _LOG = logging.getLogger(__name__)
 
 
 class Converter:
-    """Reads files in a process of its own, which starts with the first one and again after a crash.
-
-    Parameters
-    ----------
-    seconds
-        That one file may take.
-    memory
-        Bytes of address space that the process may take.
-    most_text
-        Most bytes of text that one file may give.
-    worker
-        The module that reads.
-    """
+    """Reads files in a process of its own, which starts with the first one and again after a crash."""
 
     def __init__(
         self, seconds: float = SECONDS, memory: int = MEMORY, most_text: int = MOST_TEXT, worker: str = _WORKER
     ) -> None:
         self._child = Child(worker, [str(memory), str(most_text)], seconds, most_text + _AROUND)
 
-    @property
-    def starts(self) -> int:
-        """How often the process was started."""
-        return self._child.starts
-
     def read(self, name: str, suffix: str, raw: bytes) -> tuple[str, str]:
-        """Give a file's title and text.
-
-        Parameters
-        ----------
-        name
-            What a library's warnings are logged under.
-        suffix
-            The file's ending.
-        raw
-            Its bytes.
-
-        Raises
-        ------
-        DocumentError
-            The file cannot be read, or reading it crashed or took too long; the next one is read all the same.
+        """Give a file's title and text; raises DocumentError where the file cannot be read, or reading it crashed or
+        took too long; the next one is read all the same. A library's warnings are logged under `name`.
         """
         try:
             error, fix, title, text, *warnings = self._child.call([suffix.encode(), raw])

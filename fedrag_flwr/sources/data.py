@@ -58,12 +58,8 @@ def _plain(value: object) -> str | None:
 
 
 def read_ipynb(raw: bytes) -> tuple[str, str]:
-    """Read a notebook: its texts, its code and the texts and tables that the code gave; the title is a first heading.
-
-    Raises
-    ------
-    DocumentError
-        It is none, or older than the fourth format.
+    """Read a notebook: its texts, its code and the texts and tables that the code gave; the title is a first heading;
+    raises DocumentError where it is none, or older than the fourth format.
     """
     book = _parsed(raw)
     if not isinstance(book, dict) or not isinstance(book.get("cells"), list):

@@ -29,13 +29,8 @@ T = TypeVar("T")
 
 
 def looked_at(path: Path, look: Callable[[Path], T], absent: T, kind: type[FedragError] = SourceError) -> T:
-    """Give what a look at a path tells, and `absent` where nothing is there.
-
-    Raises
-    ------
-    SourceError
-        Nobody may look: a folder above it may not be entered, or the disk fails. Another `kind` of error where one is
-        given.
+    """Give what a look at a path tells, and `absent` where nothing is there; raises SourceError where nobody may look:
+    a folder above it may not be entered, or the disk fails. Another `kind` of error where one is given.
     """
     try:
         return look(path)
@@ -72,8 +67,6 @@ class FolderSource:
 
     Parameters
     ----------
-    path
-        The folder.
     max_bytes
         Largest file that is read, in bytes.
     converter
@@ -110,13 +103,8 @@ class FolderSource:
     def read(self) -> Reading:
         """Read all documents; what cannot be read is a failure and does not stop the rest.
 
-        Raises
-        ------
-        SourceError
-            The folder is missing, or it or one in it cannot be listed, or a JSON-lines file not be opened: what they
-            hold would count as removed.
-        EmptySourceError
-            Nothing in the folder can be read.
+        Raises SourceError where the folder is missing, or it or one in it cannot be listed, or a JSON-lines file not be
+        opened (what they hold would count as removed), and EmptySourceError where nothing in the folder can be read.
         """
         if not stat.S_ISDIR(mode_of(self.path)):
             raise SourceError(

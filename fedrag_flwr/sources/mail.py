@@ -25,13 +25,7 @@ def read_eml(raw: bytes, attached: Attached) -> tuple[str, str]:
 
 
 def read_mbox(raw: bytes, attached: Attached) -> tuple[str, str]:
-    """Read a mailbox: each message under its subject.
-
-    Raises
-    ------
-    DocumentError
-        It is none.
-    """
+    """Read a mailbox: each message under its subject; raises DocumentError where it is none."""
     starts = [found.span() for found in _BEGINS.finditer(raw)]
     if not starts or starts[0][0]:
         raise DocumentError("it is no mailbox", fix="export it again")
@@ -74,5 +68,9 @@ def _told(message: EmailMessage, attached: Attached, depth: int = 0) -> Iterator
 
 
 def _text(body: MIMEPart) -> str:
-    text = str(body.get_content()).strip()
+    try:
+        text = str(body.get_content()).strip()
+    except LookupError:  # a charset that nobody knows
+        raw = body.get_payload(decode=True)
+        text = raw.decode("utf-8", "replace").strip() if isinstance(raw, bytes) else ""
     return html_text(text)[1] if body.get_content_subtype() == "html" else text

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
+import tomli_w
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fedrag_flwr.errors import SourceError
@@ -47,12 +48,8 @@ def table_of(text: str, where: str) -> dict[str, object]:
 
 
 def parse_mapping(kind: type[M], text: str, where: str) -> M:
-    """Read a mapping of a kind from TOML.
-
-    Raises
-    ------
-    SourceError
-        It is no TOML, or a key is missing, unknown or of a wrong type; names the keys, never a value.
+    """Read a mapping of a kind from TOML; raises SourceError where it is no TOML, or a key is missing, unknown or of a
+    wrong type; names the keys, never a value.
     """
     try:
         return kind.model_validate(table_of(text, where))
@@ -63,13 +60,15 @@ def parse_mapping(kind: type[M], text: str, where: str) -> M:
         ) from None
 
 
-def expand_url(url: str, folder: Path) -> str:
-    """Fill ``${NAME}`` in a URL from the environment, and find a relative file beside the mapping file.
+def mapping_toml(mapping: MappingPart) -> str:
+    """Write a mapping of either kind as a mapping file; what is as by default is left out, but for kind and name."""
+    shown = mapping.model_dump(by_alias=True, include={"kind", "name"})
+    return tomli_w.dumps(shown | mapping.model_dump(by_alias=True, exclude_defaults=True))
 
-    Raises
-    ------
-    SourceError
-        A variable is not set.
+
+def expand_url(url: str, folder: Path) -> str:
+    """Fill ``${NAME}`` in a URL from the environment, and find a relative file beside the mapping file; raises
+    SourceError where a variable is not set.
     """
 
     def value(found: re.Match[str]) -> str:

@@ -22,13 +22,6 @@ def plain_markdown(text: str, plain_html: Callable[[str], str]) -> tuple[str, st
     Emphasis, link targets, images, template tags (``{% %}``, ``{{ }}``), HTML tags, comments and backslashes go.
     Headings keep their number signs, items their marks. A table's row becomes one line: each cell behind its column's
     head, parted by semicolons. Code stays as it is.
-
-    Parameters
-    ----------
-    text
-        Markdown (CommonMark with tables).
-    plain_html
-        Gives the text of a block of HTML.
     """
     from markdown_it import MarkdownIt
 

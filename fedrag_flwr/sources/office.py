@@ -89,13 +89,7 @@ def _paragraphs(frame: TextFrame) -> Iterator[str]:
 
 
 def read_epub(raw: bytes) -> tuple[str, str]:
-    """Read an e-book: its chapters in their order.
-
-    Raises
-    ------
-    DocumentError
-        It names no chapters, or is protected.
-    """
+    """Read an e-book: its chapters in their order; raises DocumentError where it names no chapters, or is protected."""
     with zipfile.ZipFile(io.BytesIO(raw)) as book:
         container = ElementTree.fromstring(book.read("META-INF/container.xml"))
         package_name = next(str(one.get("full-path")) for one in container.iter() if _local(one) == "rootfile")

@@ -11,12 +11,11 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from fedrag_flwr.errors import EmptySourceError, SettingError, SourceError
-from fedrag_flwr.models import LateInteractionReranker
-from fedrag_flwr.models.base import TextEncoder
+from fedrag_flwr.models.encoder import LateInteractionReranker
 from fedrag_flwr.retrieval.base import ranked
 from fedrag_flwr.sources.base import MEANT_EMPTY, Reading, SearchableSource, SourceHit
 from fedrag_flwr.sources.folder import MAPPING_FILES, FolderSource, looked_at, mode_of
@@ -29,7 +28,9 @@ from fedrag_flwr.sources.sql.mapping import SqlMapping
 from fedrag_flwr.sources.sql.proposal import propose_mapping as propose_sql
 from fedrag_flwr.sources.sql.source import SqlSource
 from fedrag_flwr.sources.text_search import TextSearch
-from fedrag_flwr.text.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from fedrag_flwr.loaded_models import Models
 
 _FOLDERS = 64  # whose texts a process holds, with their vectors
 _SQL = ("sqlite", "mariadb", "mysql", "postgresql")
@@ -42,27 +43,9 @@ def _never(_: str) -> bool:
     return False
 
 
-class Models(Protocol):
-    """The models that sources take; a device's models has them."""
-
-    @property
-    def encoder(self) -> TextEncoder:
-        """Of texts and their tokens."""
-        ...
-
-    @property
-    def pipeline(self) -> Pipeline:
-        """Finds entities in questions."""
-        ...
-
-
 def proposed_mapping(url: str) -> SqlMapping | GraphMapping:
-    """Propose a mapping for a database's or a graph's URL, named after its file or database.
-
-    Raises
-    ------
-    SourceError
-        The URL is of no kind that is known, cannot be reached, or holds nothing that can be mapped.
+    """Propose a mapping for a database's or a graph's URL, named after its file or database; raises SourceError where
+    the URL is of no kind that is known, cannot be reached, or holds nothing that can be mapped.
     """
     scheme, name = _scheme(url), source_name(url)
     if scheme in _SQL:
@@ -88,24 +71,14 @@ def url_of(named: str) -> str:
 
 
 def filled_url(named: str) -> str:
-    """Give what `url_of` gives, with ``${NAME}`` in a URL filled from the environment.
-
-    Raises
-    ------
-    SourceError
-        A variable is not set.
+    """Give what `url_of` gives, with ``${NAME}`` in a URL filled from the environment; raises SourceError where a
+    variable is not set.
     """
     return expand_url(named, Path.cwd()) if "://" in named else url_of(named)
 
 
 def read_mapping_file(path: Path) -> SqlMapping | GraphMapping:
-    """Read a mapping file of either kind, its URL filled and found.
-
-    Raises
-    ------
-    SourceError
-        It is missing or wrong.
-    """
+    """Read a mapping file of either kind, its URL filled and found; raises SourceError where it is missing or wrong."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -127,12 +100,8 @@ def read_mapping_file(path: Path) -> SqlMapping | GraphMapping:
 
 
 def open_source(named: str, tools: SearchTools) -> SearchableSource:
-    """Open a folder, a mapping file, a database or a graph; the last two by a proposed mapping.
-
-    Raises
-    ------
-    SourceError
-        It is none of these, cannot be reached, or a variable of its URL is not set.
+    """Open a folder, a mapping file, a database or a graph; the last two by a proposed mapping; raises SourceError
+    where it is none of these, cannot be reached, or a variable of its URL is not set.
     """
     path = Path(named).expanduser()
     if "://" not in named and stat.S_ISDIR(mode_of(path)):
@@ -153,10 +122,6 @@ class SourceSet:
     ----------
     documents
         A folder of files; its ``*.source.toml`` are mapping files of further sources. None: there is no such folder.
-    named
-        Further sources, as `open_source` knows them.
-    models
-        What searching needs.
     """
 
     def __init__(self, documents: Path | None, named: Sequence[str], models: Models) -> None:
@@ -189,14 +154,8 @@ class SourceSet:
 
     @cached_property
     def sources(self) -> tuple[SearchableSource, ...]:
-        """The sources, each searchable by itself.
-
-        Raises
-        ------
-        SettingError
-            The device has none, or two have one name.
-        SourceError
-            One cannot be opened.
+        """The sources, each searchable by itself; raises SettingError where the device has none, or two have one name,
+        and SourceError where one cannot be opened.
         """
         # texts are searched without the reranker: over their long blocks it takes seconds on a small device, for little
         texts = (_text_search(self._texts, replace(self._tools, reranker=None)),) if self._texts else ()
@@ -214,19 +173,15 @@ class SourceSet:
     def read(self, *, had_texts: bool = False, may_be_empty: Callable[[str], bool] = _never) -> Reading:
         """Read all sources. One that fails fails all: its documents would otherwise count as removed.
 
+        Raises EmptySourceError where a source is empty that may not be, or the folder had texts and holds only mapping
+        files now, and SourceError where a source cannot be read.
+
         Parameters
         ----------
         had_texts
             Whether the folder of files was among the sources when they were read last.
         may_be_empty
             Whether a source is meant to hold nothing, by its id; all in it counts as removed then.
-
-        Raises
-        ------
-        EmptySourceError
-            A source is empty that may not be, or the folder had texts and holds only mapping files now.
-        SourceError
-            A source cannot be read.
         """
         if had_texts and self._left_out and not may_be_empty(self._left_out.id):
             raise EmptySourceError(
@@ -250,12 +205,8 @@ class SourceSet:
         )
 
     def search(self, question: str, k: int) -> tuple[SourceHit, ...]:
-        """Search all sources, and order what they find by the reranker: their own scores have different units.
-
-        Raises
-        ------
-        SourceError
-            A source fails or takes longer than its limit.
+        """Search all sources, and order what they find by the reranker: their own scores have different units; raises
+        SourceError where a source fails or takes longer than its limit.
         """
         if len(self.sources) == 1:
             return self.sources[0].search(question, k)

@@ -25,28 +25,19 @@ _AFTER_NONE = frozenset(_ENDINGS.split())
 
 
 def read_pdf(raw: bytes) -> tuple[str, str]:
-    """Read a PDF's text layer; the title from its metadata, unless a program wrote a file's name there.
+    """Read a PDF's text layer; the title from its metadata, unless a program wrote a file's name there; raises
+    DocumentError where the file is encrypted or has no text, and errors of pypdf where it is broken.
 
     The text of one without a text layer is recognised where Tesseract is installed.
-
-    Raises
-    ------
-    DocumentError
-        The file is encrypted or broken, or has no text.
     """
     from pypdf import PdfReader
 
-    try:
-        reader = PdfReader(io.BytesIO(raw))
-        locked = reader.is_encrypted and not reader.decrypt("")
-        pages = [] if locked else [page.extract_text() for page in reader.pages]
-        if not locked and recognises() and not "".join(pages).strip():
-            pages = [scanned_text(page) for page in reader.pages]
-        title = "" if locked else str((reader.metadata and reader.metadata.title) or "")
-    except DocumentError:
-        raise
-    except Exception as error:  # foreign bytes make the parser raise kinds beyond its own
-        raise DocumentError(f"the PDF cannot be read ({type(error).__name__})", fix="export it again") from None
+    reader = PdfReader(io.BytesIO(raw))
+    locked = reader.is_encrypted and not reader.decrypt("")
+    pages = [] if locked else [page.extract_text() for page in reader.pages]
+    if not locked and recognises() and not "".join(pages).strip():
+        pages = [scanned_text(page) for page in reader.pages]
+    title = "" if locked else str((reader.metadata and reader.metadata.title) or "")
     if locked:
         raise DocumentError("the PDF is encrypted", fix="remove its password")
     text = whole_words("\n".join(without_edges(pages)))

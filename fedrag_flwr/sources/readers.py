@@ -27,13 +27,7 @@ _OTHER_CODE = re.compile(r"[^\W\d_][¡-©¬®-¶¸¹¼-¿×÷][^\W\d_]|[ÐÝÞð
 
 
 def decode(raw: bytes) -> str:
-    """Decode UTF-8, with or without a byte-order mark.
-
-    Raises
-    ------
-    DocumentError
-        The bytes are not UTF-8.
-    """
+    """Decode UTF-8, with or without a byte-order mark; raises DocumentError where the bytes are not UTF-8."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

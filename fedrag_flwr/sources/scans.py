@@ -24,12 +24,8 @@ def recognises() -> bool:
 
 
 def read_scan(raw: bytes) -> tuple[str, str]:
-    """The text that is recognised in a scan, which has no title.
-
-    Raises
-    ------
-    DocumentError
-        There is none, or the scan cannot be read.
+    """The text that is recognised in a scan, which has no title; raises DocumentError where there is none, or the scan
+    cannot be read.
     """
     if text := _recognised(raw):
         return "", text

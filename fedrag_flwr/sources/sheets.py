@@ -7,7 +7,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterable
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 
 from fedrag_flwr.errors import DocumentError
 from fedrag_flwr.sources.readers import decode
@@ -95,9 +95,17 @@ def _cell(value: object, shown: str = "General") -> str:
         return value.isoformat()
     if isinstance(value, time):
         return value.isoformat("minutes")
+    if isinstance(value, timedelta):
+        return _duration(round(value.total_seconds()))
     if isinstance(value, str):
         return "" if re.fullmatch(r"#(?:[A-Z]+[/0]?[A-Z0]*[!?]?)", value) else value  # what a broken formula gives
     return _number(value, _LOCALE.sub(r"\1", shown))
+
+
+def _duration(seconds: int) -> str:
+    """Hours, also beyond a day, and minutes; seconds where there are some."""
+    minutes, rest = divmod(abs(seconds), 60)
+    return f"{'-' * (seconds < 0)}{minutes // 60}:{minutes % 60:02}" + (f":{rest:02}" if rest else "")
 
 
 def _number(value: object, shown: str) -> str:

@@ -26,8 +26,6 @@ def table_text(rows: Sequence[Sequence[str]], *, headed: bool = False) -> str:
 
     Parameters
     ----------
-    rows
-        The cells.
     headed
         Whether any first row of short texts counts as heads, as in a sheet; else two columns may be names with values,
         unless nothing but numbers stands below a head.

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +13,9 @@ from numpy.typing import NDArray
 from fedrag_flwr.errors import EmptySourceError
 from fedrag_flwr.records import Document, Passage
 from fedrag_flwr.retrieval.base import Ranking, ranked, searchable_text
-from fedrag_flwr.retrieval.sparse import Bm25Retriever, Bm25Settings, content_words, words
+from fedrag_flwr.retrieval.sparse import Bm25Retriever, Bm25Settings, content_words
 from fedrag_flwr.sources.base import Reading, Source, SourceHit
-from fedrag_flwr.sources.keeping import Kept
-from fedrag_flwr.sources.source_search import SearchTools, bounded, content_version, unit_interval
+from fedrag_flwr.sources.source_search import Kept, SearchTools, bounded, content_version, unit_interval
 
 WordMatch = Callable[[str], NDArray[np.float64]]  # a question's score with each of n documents, in [0, 1], shape (n,)
 
@@ -44,31 +42,6 @@ def held_share(documents: Sequence[Document]) -> WordMatch:
     return match
 
 
-def tfidf_cosine(documents: Sequence[Document]) -> WordMatch:
-    """Score by the cosine of TF-IDF rows of question and whole document (HyFedRAG eq. 1)."""
-    from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped, unused-ignore]
-
-    vectorizer = TfidfVectorizer(tokenizer=words, token_pattern=None, sublinear_tf=True)
-    rows = vectorizer.fit_transform(f"{document.title}\n{document.text}" for document in documents)
-
-    def match(question: str) -> NDArray[np.float64]:
-        return unit_interval((rows @ vectorizer.transform([question]).T).toarray().ravel())
-
-    return match
-
-
-WORD_MATCHES: dict[str, Callable[[Sequence[Document]], WordMatch]] = {"held": held_share, "tfidf": tfidf_cosine}
-
-
-@runtime_checkable
-class StampedSource(Source, Protocol):
-    """A source that can tell cheaply whether it may have changed."""
-
-    def stamp(self) -> str:
-        """Give what stays the same while nothing changes."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class TextSearchSettings:
     """How text is searched; chosen on training questions of simulations/benchmarks/sources.py, which fits `alpha`."""
@@ -76,14 +49,8 @@ class TextSearchSettings:
     # Weight of the words against the meaning where the best two documents by meaning are alike, in [0, 1].
     alpha: float = 0.7
     lead_cost: float = 12.0  # how fast that weight falls when one document leads by meaning, from 0 (`word_weight`)
-    # What scores words: ``held``, the share of the question's that a document holds, or ``tfidf``, TF-IDF's cosine.
-    words: Literal["held", "tfidf"] = "held"
     depth: int = 20  # documents that each pool gives
     block_words: int = 120  # words of the blocks into which long documents are cut for the encoder
-
-
-EQUATION_1 = TextSearchSettings(alpha=0.8, lead_cost=0.0, words="tfidf")
-"""The paper's: TF-IDF at one weight for all questions."""
 
 
 def word_weight(semantic: NDArray[np.floating], alpha: float, lead_cost: float) -> float:
@@ -121,22 +88,19 @@ class TextCandidates:
 
 
 class TextSearch:
-    """Makes any source searchable, over all that it reads.
+    """Makes any source searchable, over all that it reads; `match` scores the words of documents."""
 
-    Parameters
-    ----------
-    source
-        Gives the documents.
-    tools
-        The models.
-    settings
-        Weight and depth.
-    """
-
-    def __init__(self, source: Source, tools: SearchTools, settings: TextSearchSettings | None = None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        tools: SearchTools,
+        settings: TextSearchSettings | None = None,
+        match: Callable[[Sequence[Document]], WordMatch] = held_share,
+    ) -> None:
         self.source = source
         self.settings = settings or TextSearchSettings()
         self._tools = tools
+        self._match = match
         self._documents: Kept[tuple[Document, ...]] = Kept()
         self._index: Kept[_TextIndex] = Kept()
 
@@ -154,19 +118,15 @@ class TextSearch:
         return content_version(self._read())
 
     def search(self, question: str, k: int) -> tuple[SourceHit, ...]:
-        """Find at most k documents, best first; a hit's text is the document's block nearest to the question.
-
-        Raises
-        ------
-        SourceError
-            The documents cannot be read.
+        """Find at most k documents, best first; a hit's text is the document's block nearest to the question; raises
+        SourceError where the documents cannot be read.
         """
         found = self.candidates(question)
         read = {
             document.id: (document.title, block) for document, block in zip(found.documents, found.blocks, strict=True)
         }
         return tuple(
-            SourceHit(one.passage_id, *read[one.passage_id], one.score, one.passage_id)
+            SourceHit(one.passage_id, *read[one.passage_id], one.score)
             for one in found.order(self.settings.alpha, self.settings.lead_cost, k)
         )
 
@@ -183,22 +143,27 @@ class TextSearch:
                     return ()
                 raise
 
-        stamp = self.source.stamp() if isinstance(self.source, StampedSource) else ""
-        return self._documents.get(stamp, 0.0, read)
+        # where it tells cheaply whether it may have changed
+        stamp: Callable[[], str] = getattr(self.source, "stamp", str)
+        return self._documents.get(stamp(), 0.0, read)
 
     def _current(self) -> _TextIndex:
         documents = self._read()
         return self._index.get(
-            content_version(documents), 0.0, lambda: _TextIndex(documents, self._tools, self.settings)
+            content_version(documents),
+            0.0,
+            lambda: _TextIndex(documents, self._match(documents), self._tools, self.settings),
         )
 
 
 class _TextIndex:
     """One version of the documents: words of whole documents, vectors of their blocks."""
 
-    def __init__(self, documents: tuple[Document, ...], tools: SearchTools, settings: TextSearchSettings) -> None:
+    def __init__(
+        self, documents: tuple[Document, ...], match_words: WordMatch, tools: SearchTools, settings: TextSearchSettings
+    ) -> None:
         self._documents = documents
-        self._match_words = WORD_MATCHES[settings.words](documents)
+        self._match_words = match_words
         cut = [_blocks(document, settings.block_words) for document in documents]
         self._texts = [block for blocks in cut for block in blocks]
         self._starts = np.cumsum([0, *(len(blocks) for blocks in cut)])

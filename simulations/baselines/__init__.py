@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.retrieval.base import ReciprocalRankFusion
 from simulations.baselines.entities import Communities, Hyperedges
 from simulations.baselines.passages import ClosedBook, LongUnits, Ranked, pagerank
 from simulations.baselines.reading import Baseline, Construction, Finder
 from simulations.baselines.rounds import FilterRequery, Steps
 from simulations.baselines.substrate import Keep, Limits, Substrate
 from simulations.baselines.summaries import SummaryTree
+from simulations.bench.rank_fusion import ReciprocalRankFusion
 
 __all__ = ["BASELINES", "Baseline", "Construction", "Keep", "Limits", "Substrate", "build_baseline"]
 

@@ -10,12 +10,13 @@ import numpy as np
 
 from fedrag_flwr.knowledge_graph.communities import CutSettings, leiden
 from fedrag_flwr.records import EvidenceUnit, Fact, Passage, Sentence
-from fedrag_flwr.retrieval.base import RankedPassage, Ranking, fuse, within
+from fedrag_flwr.retrieval.base import RankedPassage, Ranking, within
 from fedrag_flwr.text.segment import subject_of, under_title
 from fedrag_flwr.text.words import normalise_anchor
 from simulations.baselines.reading import Construction, Finder, Meter, evidence_words
 from simulations.baselines.substrate import Substrate
 from simulations.baselines.summaries import Summarizer
+from simulations.bench.rank_fusion import fuse
 
 NAMES = frozenset(
     {"PERSON", "ORG", "GPE", "LOC", "FAC", "NAME", "PRODUCT", "EVENT", "WORK_OF_ART", "NORP", "LAW", "LANGUAGE"}

@@ -66,7 +66,6 @@ class CoverageRetriever:
         settings: CoverageSettings | None = None,
     ) -> None:
         self._settings = settings or CoverageSettings()
-        self.id = f"coverage({first.id}, {self._settings})"
         self._first = first
         self._tokens = tokens
         self._questions = questions
@@ -77,7 +76,7 @@ class CoverageRetriever:
         if not found:
             return ()
         if found[-1].score <= 0.0:
-            raise SettingError("coverage needs scores above zero", where=self._first.id[:80])
+            raise SettingError("coverage needs scores above zero", where="coverage")
         matches = self._tokens.best_matches(
             self._questions.tokens(question), self._tokens.rows([one.passage_id for one in found])
         )
@@ -181,7 +180,6 @@ class PassageWalkRetriever:
     ) -> None:
         if len(vectors) != len(facts.texts) or dense.ids != graph.table.passages:
             raise StoreMismatchError("facts, vectors and passages do not belong together", where="passage walk")
-        self.id = f"passage-walk({questions.encoder.id})"
         self._graph = graph
         self._facts = facts
         self._vectors = vectors

@@ -18,7 +18,7 @@ from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.errors import EmptySourceError, StoreMismatchError
 from fedrag_flwr.files import replace_file
 from fedrag_flwr.models.base import Completion, Encoder, Generator, Grammar, Prompt
-from fedrag_flwr.models.cache import GenerationCache
+from fedrag_flwr.models.generator import GenerationCache
 from fedrag_flwr.records import Document, EvidenceTuple, EvidenceUnit, Passage, Sentence
 from fedrag_flwr.retrieval.dense import DenseRetriever, QuestionVectors
 from fedrag_flwr.retrieval.sparse import Bm25Retriever

@@ -17,7 +17,8 @@ from fedrag_flwr.errors import SourceError
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.hypergraph.base import Units
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.models import LlamaGenerator, load_encoder
+from fedrag_flwr.models.generator import LlamaGenerator
+from fedrag_flwr.models.load import load_encoder
 from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import BuildReport
 from fedrag_flwr.retrieval.dense import QuestionVectors

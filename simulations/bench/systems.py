@@ -132,7 +132,7 @@ class AtHome:
 
 def at_home(memories: Memories = "own", *, memory: bool = True, reading: bool = True) -> Ask:
     """Ask a device as its people do, from memory, the model, or both."""
-    return lambda device, question: device.engine_over(memories).at_home(question, memory=memory, reading=reading)
+    return lambda device, question: device.engines.over(memories).at_home(question, memory=memory, reading=reading)
 
 
 # FD-RAG's variants (Table 2, Figure 3), and the floor.
@@ -143,7 +143,7 @@ ON_DEVICE: Mapping[str, Alone] = {
     "fd-rag-no-memory": Alone(at_home("none"), memories=False),
     "fd-rag-memorizer": Alone(at_home(reading=False)),
     "fd-rag-cognizer": Alone(at_home(memory=False)),
-    "plain": Alone(lambda device, question: device.engine_over("none").plain(question), memories=False),
+    "plain": Alone(lambda device, question: device.engines.over("none").plain(question), memories=False),
 }
 WALKS = ("topic-walk", "random-walk", "flooding")
 # The papers that they are after score what the model wrote: it is not declined for being unlikely.

@@ -17,11 +17,13 @@ from pandas import DataFrame, concat
 from fedrag_flwr.answering.engine import Engine
 from fedrag_flwr.cli.console import out
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.device.modes import Engines
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.records import Answer, Question
-from fedrag_flwr.settings import Plain, Settings
+from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from simulations.answers.sets import EVERYTHING, SETS, AnswerSet, judged, known_sets, open_set, read_set
 from simulations.bench.frame import Bench
 from simulations.bench.kept_rows import Row
@@ -81,7 +83,7 @@ def ask_set(name: str, asked: AnswerSet, systems: Sequence[str], settings: Setti
         rows = bench.rows("rows", device.models.generator_id, str(settings.digest()))
         changed = {system: Settings.from_config({**settings.flat(), **SYSTEMS[system][1]}) for system in systems}
         engines = {
-            name: device.engine_under(own) if own != settings else device.engine for name, own in changed.items()
+            name: engine_under(device, own) if own != settings else device.engine for name, own in changed.items()
         }
         nearest = nearest_memories(device, questions)
         for turn, gold in enumerate(questions):
@@ -92,6 +94,12 @@ def ask_set(name: str, asked: AnswerSet, systems: Sequence[str], settings: Setti
             if turn % 10 == 9:
                 bench.tell(f"{name}: {turn + 1} of {len(questions)}")
     return found
+
+
+def engine_under(device: EdgeDevice, settings: Settings) -> Engine:
+    """A device's inference engine over all memories under other settings of reading and answering."""
+    models = load_models(settings.models, fedrag_home(settings.home))
+    return Engines(device.name, device.store, settings, models, device.order).over("all")
 
 
 def nearest_memories(device: EdgeDevice, questions: Sequence[GoldQuestion]) -> list[float]:

@@ -21,7 +21,7 @@ from pandas import DataFrame
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.models import Encoder
+from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import BuildReport, Document
 from fedrag_flwr.settings import Settings, fedrag_home

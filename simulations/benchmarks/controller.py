@@ -27,9 +27,8 @@ from fedrag_flwr.retrieval.controller_fitting import (
     LabelledRankings,
     Moments,
     descend,
-    fit_controller,
-    out_of_fold,
 )
+from simulations.bench.fitting import fit_controller, out_of_fold
 from simulations.bench.frame import Bench
 from simulations.bench.tables import Floats, Order, gained, ids, recalls
 from simulations.corpora.candidates import (

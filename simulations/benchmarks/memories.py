@@ -84,7 +84,7 @@ def _measured(name: str, asked: AnswerSet, model: str, budget: int, first: bool,
 
 def _answered(device: EdgeDevice, asked: AnswerSet) -> Row:
     """How many questions memory answers, and how many of these rightly; ids of both, for whoever looks closer."""
-    engine = device.engine_over("own")
+    engine = device.engines.over("own")
     verdicts = {}
     for gold in asked.together().questions:
         answer = engine.at_home(Question(gold.question_id, gold.text, EVERYTHING), reading=False)

@@ -23,16 +23,18 @@ from fedrag_flwr.evaluation.metrics import accuracy
 from fedrag_flwr.hypergraph.answer_paths import DiffusionSettings, HyperedgeKeys
 from fedrag_flwr.hypergraph.tuples import TupleTable
 from fedrag_flwr.records import EvidenceTuple, Passage
-from fedrag_flwr.retrieval.base import ReciprocalRankFusion, Retriever, searchable_text
+from fedrag_flwr.retrieval.base import Retriever, searchable_text
 from fedrag_flwr.retrieval.controller import ControlledRetriever, ControllerFeatures
-from fedrag_flwr.retrieval.controller_fitting import FittingSettings, LabelledRankings, fit_controller, out_of_fold
+from fedrag_flwr.retrieval.controller_fitting import FittingSettings, LabelledRankings
 from fedrag_flwr.retrieval.dense import DenseRetriever, QuestionVectors
 from fedrag_flwr.retrieval.late import LateInteractionRetriever
 from fedrag_flwr.retrieval.sparse import Bm25Retriever
 from simulations.baselines.page_rank import PassageGraph
 from simulations.baselines.passage_walk import FactTable, PassageWalkRetriever, normalised
+from simulations.bench.fitting import fit_controller, out_of_fold
 from simulations.bench.frame import Bench
 from simulations.bench.plan import named
+from simulations.bench.rank_fusion import ReciprocalRankFusion
 from simulations.bench.tables import Order, gained, ids, recalls
 from simulations.corpora.candidates import PAIRWISE, PATHS, RARE, by_key_spaces, key_spaces
 from simulations.corpora.key_spaces import pruned

@@ -16,7 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 from pandas import DataFrame, concat
 
 from fedrag_flwr.demo import CORPUS, QUESTIONS
@@ -25,13 +27,13 @@ from fedrag_flwr.evaluation.metrics import judge_all
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.models.encoder import LateInteractionReranker
 from fedrag_flwr.records import Document, Passage, Question
-from fedrag_flwr.retrieval.sparse import Bm25Retriever
+from fedrag_flwr.retrieval.sparse import Bm25Retriever, words
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.base import make_document
 from fedrag_flwr.sources.graph.source import GraphSource
-from fedrag_flwr.sources.source_search import SearchTools
+from fedrag_flwr.sources.source_search import SearchTools, unit_interval
 from fedrag_flwr.sources.sql.source import SqlSource
-from fedrag_flwr.sources.text_search import EQUATION_1, TextSearch, TextSearchSettings
+from fedrag_flwr.sources.text_search import TextSearch, TextSearchSettings, WordMatch, held_share
 from fedrag_flwr.text.pipeline import Pipeline
 from server_app.run import spread
 from simulations.bench.frame import QUICK, Bench
@@ -75,9 +77,23 @@ MEDQUAD, SEED = "medquad", 7
 MEDQUAD_WORDS = 300
 RECORDS = 8  # of the questions of Synthea as text, of each kind: asked of database and graph, too
 DEVICES = {"text": ("missions", "launchers"), "sql": ("observatories", "people"), "graph": ("worlds",)}
+EQUATION_1 = TextSearchSettings(alpha=0.8, lead_cost=0.0)  # with `tfidf_cosine` at one weight for all questions
 ROUNDS = ("hybrid-fusion", "hybrid-fusion", "local-rag")
 
 States = Callable[[RecordQuestion, Document], bool]
+
+
+def tfidf_cosine(documents: Sequence[Document]) -> WordMatch:
+    """Score by the cosine of TF-IDF rows of question and whole document (HyFedRAG eq. 1)."""
+    from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped, unused-ignore]
+
+    vectorizer = TfidfVectorizer(tokenizer=words, token_pattern=None, sublinear_tf=True)
+    rows = vectorizer.fit_transform(f"{document.title}\n{document.text}" for document in documents)
+
+    def match(question: str) -> NDArray[np.float64]:
+        return unit_interval((rows @ vectorizer.transform([question]).T).toarray().ravel())
+
+    return match
 
 
 def run(
@@ -150,12 +166,12 @@ class Searcher:
 
         def in_database(question: RecordQuestion) -> list[Candidate]:
             found = sql.candidates(question.text)
-            hits = zip(found.records, found.matched, found.semantic, strict=True)
+            hits = zip(found.found, found.matched, found.semantic, strict=True)
             return [_candidate(question, one.document_id, f"{one.title}\n{one.text}", a, b) for one, a, b in hits]
 
         def in_graph(question: RecordQuestion) -> list[Candidate]:
             found = graph.candidates(question.text)
-            hits = zip(found.statements, found.matched, found.semantic, strict=True)
+            hits = zip(found.found, found.matched, found.semantic, strict=True)
             return [_candidate(question, str(one.subject), one.text, a, b) for one, a, b in hits]
 
         def states(question: RecordQuestion, document: Document) -> bool:
@@ -177,8 +193,8 @@ class Searcher:
             ranking = bm25.rank(question.text, 20)
             return [Candidate(p.passage_id, states(question, by_id[p.passage_id]), p.score, 0.0) for p in ranking]
 
-        def by(settings: TextSearchSettings) -> Search:
-            source = TextSearch(listed, self.tools(late=False), settings)
+        def by(settings: TextSearchSettings, match: Callable[[Sequence[Document]], WordMatch] = held_share) -> Search:
+            source = TextSearch(listed, self.tools(late=False), settings, match)
 
             def search(question: RecordQuestion) -> list[Candidate]:
                 found = source.candidates(question.text)
@@ -187,7 +203,7 @@ class Searcher:
 
             return search
 
-        searches = {"bm25": by_words, "text": by(hybrid), "eq1": by(EQUATION_1)}
+        searches = {"bm25": by_words, "text": by(hybrid), "eq1": by(EQUATION_1, tfidf_cosine)}
         rows = {form: searched(self._rows(f"{name}-{form}"), questions, one) for form, one in searches.items()}
         return with_derived(rows, hybrid.lead_cost)
 

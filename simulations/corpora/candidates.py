@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 from fedrag_flwr.evaluation.metrics import accuracy
 from fedrag_flwr.hypergraph.answer_paths import PAPER, PRESETS, HyperedgeKeys, answer_paths
 from fedrag_flwr.hypergraph.tuples import KeySpace, TupleTable, VertexSeeds
-from fedrag_flwr.models import load_encoder
+from fedrag_flwr.models.load import load_encoder
 from fedrag_flwr.models.registry import DEFAULT_ENCODER
 from fedrag_flwr.records import EvidenceTuple, Passage
 from fedrag_flwr.retrieval.base import RankedPassage, Ranking, Retriever, searchable_text
@@ -108,7 +108,7 @@ def _read(row: dict[str, Any]) -> dict[str, Any]:
     passages, (questions, pipeline, extractor) = passages_of(row), _tools()
     sources: dict[str, Retriever] = {
         "BM25": Bm25Retriever(passages),
-        "dense": DenseRetriever.of(passages, questions),
+        "dense": dense_over(passages, questions),
         "late interaction": LateInteractionRetriever(TokenTable.of(passages, questions), questions),
     }
     rankings = {name: one.rank(row["question"].strip(), len(passages)) for name, one in sources.items()}
@@ -117,6 +117,12 @@ def _read(row: dict[str, Any]) -> dict[str, Any]:
         "rankings": {name: [(one.passage_id, one.score) for one in ranking] for name, ranking in rankings.items()},
         "tuples": [asdict(one) for one in tuples],
     }
+
+
+def dense_over(passages: Sequence[Passage], questions: QuestionVectors) -> DenseRetriever:
+    """Encode passages and index them."""
+    vectors = questions.encoder.encode([searchable_text(passage) for passage in passages])
+    return DenseRetriever([passage.id for passage in passages], vectors, questions)
 
 
 def passages_of(row: dict[str, Any]) -> list[Passage]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from fedrag_flwr.errors import SourceError, StoreMismatchError
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.files import replace_file
-from fedrag_flwr.models import load_encoder
+from fedrag_flwr.models.load import load_encoder
 from fedrag_flwr.records import Document, EvidenceTuple, Passage
 from fedrag_flwr.retrieval.base import searchable_text
 from fedrag_flwr.retrieval.dense import QuestionVectors

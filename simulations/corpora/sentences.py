@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.files import replace_file
 from fedrag_flwr.hypergraph.base import Units
-from fedrag_flwr.models import load_encoder
+from fedrag_flwr.models.load import load_encoder
 from fedrag_flwr.records import Document
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.text.segment import under_title

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from pandas import DataFrame
 
 from fedrag_flwr.evaluation.bootstrap import mean_interval, paired_difference
-from fedrag_flwr.models import TextEncoder
-from fedrag_flwr.retrieval.base import RankedPassage, fuse
+from fedrag_flwr.models.base import TextEncoder
+from fedrag_flwr.retrieval.base import RankedPassage
 from fedrag_flwr.sources.source_search import TextVectors
 from fedrag_flwr.sources.text_search import word_weight
 from simulations.bench.kept_rows import KeptRows
+from simulations.bench.rank_fusion import fuse
 from simulations.bench.ranking import hit_at, ndcg_at, precision_at, reciprocal_rank
 from simulations.bench.tables import with_interval
 from simulations.corpora.synthea import RecordQuestion

@@ -22,7 +22,6 @@ from flwr.clientapp import ClientApp
 from client_app.app import app
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, StoreFullError
-from fedrag_flwr.handling import respond
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.nodes import Node
@@ -372,7 +371,7 @@ def skewed_grid(settings: Settings, node_id: int, seconds: float) -> LocalGrid:
             with node.device() as device:
                 if context.node_id == node_id:
                     device.walks.clock = lambda: time.time() + seconds
-                content = respond(OpenHost(node, device), kind, message.content, RUN)
+                content = OpenHost(node, device).respond(kind, message.content, RUN)
             return Message(content, reply_to=message)
 
         return handle

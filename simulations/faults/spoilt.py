@@ -22,7 +22,6 @@ from flwr.app import Message, RecordDict
 
 from fedrag_flwr import errors, wire
 from fedrag_flwr.errors import WireError
-from fedrag_flwr.handling import respond
 from fedrag_flwr.local_grid import LocalGrid, assume_identity
 from fedrag_flwr.service.application import make_application
 from fedrag_flwr.service.config import device_config
@@ -108,7 +107,7 @@ def replies(root: Path, count: int, rng: np.random.Generator, runs: int) -> Tall
 
 def to_device(host: OpenHost, kind: str, content: RecordDict) -> str:
     """Let a device handle a content: "" where it was taken, else the error of ours that the reply tells of."""
-    reply = respond(host, kind, content, RUN)
+    reply = host.respond(kind, content, RUN)
     if wire.kind_of(reply) != wire.Failure.__name__:
         return ""
     failure = wire.decode(reply, wire.Failure, run=RUN)

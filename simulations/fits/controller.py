@@ -15,14 +15,15 @@ import numpy as np
 import typer
 from pandas import DataFrame
 
-from fedrag_flwr.models import load_encoder
+from fedrag_flwr.models.load import load_encoder
 from fedrag_flwr.records import Passage
 from fedrag_flwr.retrieval.base import searchable_text
 from fedrag_flwr.retrieval.controller import ControllerFeatures
-from fedrag_flwr.retrieval.controller_fitting import FittingSettings, LabelledRankings, fit_controller, out_of_fold
+from fedrag_flwr.retrieval.controller_fitting import FittingSettings, LabelledRankings
 from fedrag_flwr.retrieval.dense import QuestionVectors
 from fedrag_flwr.retrieval.device_controller import SHIPPED_WEIGHTS
 from fedrag_flwr.retrieval.evidence_sources import FEATURES, PathKeys, Sources
+from simulations.bench.fitting import fit_controller, out_of_fold
 from simulations.bench.frame import Bench
 from simulations.bench.tables import gained, ids, recalls
 from simulations.corpora.retrieval_pool import by_blocks
@@ -48,7 +49,7 @@ def run(
     everything = [question for questions in pools.values() for question in questions]
     told = f"{len(everything)} training questions of {', '.join(pools)}, each set's paragraphs in one pool"
     controller = fit_controller(FEATURES, everything, SETTINGS, np.random.default_rng(SEED), told)
-    bench.tell(controller.id)
+    bench.tell(controller.fitted_on)
     if write and not bench.quick:
         controller.save(SHIPPED_WEIGHTS)
 

@@ -18,7 +18,7 @@ import pandas as pd
 
 from fedrag_flwr.demo import CORPUS, PARTITION, PARTITION_STRONG
 from fedrag_flwr.loaded_models import load_models
-from fedrag_flwr.models import SentenceEncoder
+from fedrag_flwr.models.encoder import SentenceEncoder
 from fedrag_flwr.privacy.normalise import normal_name
 from fedrag_flwr.privacy.policy import read_names
 from fedrag_flwr.privacy.vocabulary import build_partition

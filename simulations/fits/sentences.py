@@ -81,7 +81,7 @@ def marked_of(name: str, bench: Bench) -> list[Marked]:
     asked = read_set(name, bench.data(), "train")
     asked = bench.sized(asked, asked.small(4, 1))
     with open_set(asked, bench.settings, memories=False) as device:
-        evidence_store, order, encoder = device.evidence_store, device.orders.chosen(), device.models.encoder
+        evidence_store, order, encoder = device.evidence_store, device.order.chosen(), device.models.encoder
         found = []
         for gold in asked.together().questions:
             if gold.documents:

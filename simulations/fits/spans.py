@@ -7,21 +7,25 @@ two cores it takes half an hour.
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import torch
 import typer
+from safetensors.torch import save
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from fedrag_flwr.models.files import resolve
 from fedrag_flwr.models.registry import DEFAULT_ENCODER
-from fedrag_flwr.models.span_network import SpanNetwork, Window, changes_of, write_changes
+from fedrag_flwr.models.span_network import SpanNetwork, Window
 from fedrag_flwr.models.spans import SHIPPED
 from fedrag_flwr.text.segment import under_title
 from simulations.bench.frame import Bench
@@ -140,3 +144,29 @@ def _cut(window: Window, at: int) -> Window:
     own = window.tokens[window.head : -1][at : at + room]
     tokens = (*window.tokens[: window.head], *own, window.tokens[-1])
     return Window(tokens, window.head, window.offsets[at : at + room])
+
+
+def low_rank(before: Tensor, after: Tensor, rank: int) -> tuple[Tensor, Tensor]:
+    """The change of a matrix as a product of two thin ones: up (rows, rank) and down (rank, columns)."""
+    left, sizes, right = torch.linalg.svd(after - before, full_matrices=False)
+    return left[:, :rank] * sizes[:rank], right[:rank]
+
+
+def changes_of(network: SpanNetwork, base: Path, rank: int) -> Iterable[tuple[str, Tensor]]:
+    """What a fit changed in the network, by name, in 16 bits."""
+    before = SpanNetwork(base).state_dict()
+    for name, value in network.state_dict().items():
+        if name.startswith("encoder.") and torch.equal(value, before[name]):
+            continue
+        if name.startswith("encoder.") and value.ndim == 2:
+            up, down = low_rank(before[name], value, rank)
+            yield f"{name}.up", up.half().contiguous()
+            yield f"{name}.down", down.half().contiguous()
+        else:
+            yield name, value.half().contiguous()
+
+
+def write_changes(path: Path, changes: Mapping[str, Tensor], fitted_on: str) -> None:
+    """Keep what a fit changed, as text: an app's bundle takes no other files (Flower's FAB)."""
+    weights = base64.b64encode(save(dict(changes))).decode()
+    path.write_text(json.dumps({"fitted_on": fitted_on, "safetensors": weights}) + "\n")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pandas import DataFrame
 
-from fedrag_flwr.models import load_encoder
+from fedrag_flwr.models.load import load_encoder
 from fedrag_flwr.overlay.expertise import Expertise, LearningRules
 from fedrag_flwr.overlay.sketches import Levels, claim, noisy_sketch, said
 from fedrag_flwr.overlay.topics import Topics, topics_of

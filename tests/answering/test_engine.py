@@ -19,6 +19,7 @@ from fedrag_flwr.answering.judge import READ_FEATURES, Judge, shipped_judge
 from fedrag_flwr.answering.logistic import Logistic
 from fedrag_flwr.answering.prompts import closed_book_prompt, reading_prompt
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.device.shared_memory import take_shared_memory
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.models.base import Completion, Encoder, Generator, Grammar, Heard, Prompt, Scores
 from fedrag_flwr.privacy.vectors import rescored, verified
@@ -55,7 +56,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EdgeDevice]:
 @pytest.fixture(scope="module")
 def engine(people: EdgeDevice) -> Engine:
     """Without memories, and with every answer counted, however unlikely."""
-    over = people.engine_over("none")
+    over = people.engines.over("none")
     return replace(over, limits=replace(over.limits, abstain_below=0.0, ask_below=1.0), looks=Looks())
 
 
@@ -295,7 +296,7 @@ def test_memory_that_changed_is_looked_at_anew(tmp_path_factory: pytest.TempPath
         assert isinstance(before.ask(question, lambda vector: ("rivers",), reading=False), OpenQuestion)
         own = next(iter(device.store.items()))
         foreign = replace(own, id="f" * 32, origin="rivers", hyperedges=("e" * 32,))
-        assert device.import_shared_memory(Delta("shared-1", 0, 1, (foreign,), ())).accepted == 1
+        assert take_shared_memory(device.store, Delta("shared-1", 0, 1, (foreign,), ())).accepted == 1
         assert device.engine.looks is not before.looks
         assert device.engine.looks.see(question) is None
 
@@ -321,7 +322,7 @@ def test_a_question_over_others_memories_stays_open_and_names_whom_to_ask(
     with files.with_changes(inference__ask_below=1.0).device("people") as device:
         device.build()
         item = foreign("Which bay does the Ossel flow into?", "Bay of Herons", "LOC", encoder, pipeline)
-        assert device.import_shared_memory(Delta("shared-1", 0, 1, (item,), ())).accepted == 1
+        assert take_shared_memory(device.store, Delta("shared-1", 0, 1, (item,), ())).accepted == 1
         question = asked("How wide is the bay where the Ossel ends?")
         outcome = device.ask(question, "memory")
         assert isinstance(outcome, OpenQuestion)
@@ -552,7 +553,7 @@ def test_the_owners_of_a_merged_memory_are_asked_with_what_each_named(
         named = ("lakes/", "people/", f"rivers/{'e' * 32}/hills/towns")
         item = foreign("Which bay does the Ossel flow into?", "Bay of Herons", "LOC", encoder, pipeline)
         item = replace(item, id="1-fused", origin="fusion", hyperedges=named)
-        assert device.import_shared_memory(Delta("shared-1", 0, 1, (item,), ())).accepted == 1
+        assert take_shared_memory(device.store, Delta("shared-1", 0, 1, (item,), ())).accepted == 1
         outcome = device.ask(asked("How wide is the bay where the Ossel ends?"), "memory")
         assert isinstance(outcome, OpenQuestion)
         assert [(want.owner, want.hyperedges) for want in outcome.wants] == [("lakes", ()), ("rivers", ("e" * 32,))]

@@ -7,8 +7,8 @@ import pytest
 from fedrag_flwr.answering.extract import AGREEMENT_FEATURES, EXTRACT_FEATURES, NONE, UNREAD, extracted
 from fedrag_flwr.answering.judge import LEAST_TOLD, judged_over, span_features
 from fedrag_flwr.answering.read import Reader
-from fedrag_flwr.models import load_span_reader
 from fedrag_flwr.models.base import Generator
+from fedrag_flwr.models.load import load_span_reader
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.text.pipeline import Pipeline
 

@@ -13,8 +13,8 @@ import pytest
 
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.caching.report import Reporter, Writer
-from fedrag_flwr.models import load_encoder
 from fedrag_flwr.models.base import Completion, Grammar, Heard, Prompt, Scores
+from fedrag_flwr.models.load import load_encoder
 from fedrag_flwr.records import EvidenceUnit, Question
 from fedrag_flwr.text.pipeline import Pipeline
 

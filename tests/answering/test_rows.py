@@ -8,7 +8,7 @@ from fedrag_flwr.answering.extremes import asks_extreme, extreme_cells
 from fedrag_flwr.answering.lookup import looked_up
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.sources.tables import told_row
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.pipeline import Pipeline
 
 
 def _table(*lines: str) -> list[str]:

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.answering.read import Reader
-from fedrag_flwr.models import LlamaGenerator, resolve
 from fedrag_flwr.models.base import Completion, Generator, Grammar, Heard, Prompt, Scores
+from fedrag_flwr.models.files import resolve
+from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.records import EvidenceUnit
 
 UNITS = [EvidenceUnit("u", "Tarn Bridge was designed by the engineer Odile Varro.", "desk", 0.8, "Tarn Bridge")]

@@ -83,6 +83,18 @@ def test_files_that_cannot_be_added_are_named(home: Path, tmp_path: Path, file: 
         device.add(tmp_path / file)
 
 
+def test_two_files_of_one_name_are_not_added(home: Path, tmp_path: Path) -> None:
+    files = [tmp_path / folder / "notes.txt" for folder in ("a", "b")]
+    for file in files:
+        file.parent.mkdir()
+        file.write_text(f"Of the folder {file.parent.name}.")
+    with Device("own", models_generator=SMALL) as device:
+        with pytest.raises(SourceError, match=r"notes\.txt: two files"):
+            device.add(*files, replace=True)
+        assert device.folder is not None
+        assert list(device.folder.iterdir()) == []
+
+
 def test_a_device_without_memory_says_what_to_do(home: Path, folders: Path) -> None:
     with Device("bridges", documents=folders / "bridges") as device:
         with pytest.raises(StoreError, match=r"build\(\)"):

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from fedrag_flwr.models import load_encoder
 from fedrag_flwr.models.base import Completion, Generator, Prompt, Scores
+from fedrag_flwr.models.load import load_encoder
 from fedrag_flwr.records import Answer, Document
 from fedrag_flwr.retrieval.dense import QuestionVectors
 from fedrag_flwr.text.segment import under_title

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.answering.prompts import reading_prompt
-from fedrag_flwr.models import load_encoder
 from fedrag_flwr.models.base import Completion, Grammar, Prompt
+from fedrag_flwr.models.load import load_encoder
 from fedrag_flwr.records import Answer, Question
 from simulations.baselines import BASELINES, Baseline, Construction, Keep, build_baseline
 from simulations.baselines.entities import joined

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tomli_w
 from click.testing import Result
 from rich.markup import escape
 from typer.testing import CliRunner
 
 from fedrag_flwr.caching import Tier
 from fedrag_flwr.cli import app
-from fedrag_flwr.cli.console import PATH_SETTINGS, err, out, plain, settings_from, toml_value
+from fedrag_flwr.cli.console import PATH_SETTINGS, err, json_of, out, settings_from, toml_value
 from fedrag_flwr.cli.flower import Flower, app_directory
 from fedrag_flwr.cli.memory import device_at, open_device
 from fedrag_flwr.device.edge import NAMES
-from fedrag_flwr.device_files import toml_of
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.files import write_private
 from fedrag_flwr.memory.store import MemoryStore
@@ -283,7 +283,7 @@ def test_a_device_whose_config_names_another_home_is_found_there(built: Any, hom
     run("build", built["folder"], "--name", "away", "--store", str(other / "devices" / "local" / "away"), *SMALL)
     (folder := home / "devices" / "local" / "away").mkdir()
     config = {"device-name": "away", "data-path": built["folder"], "home": str(other), "outbox": True}
-    write_private(folder / "device.toml", toml_of(config).encode())
+    write_private(folder / "device.toml", tomli_w.dumps(config).encode())
     asking = ("ask", "What did the Duke of Pell eat?", "--name", "away", "--wait", "--json")
     assert parsed(*asking, "--set", "models.generator=smollm2-135m", *UNSURE)["waiting"]
     [waiting] = parsed("outbox", "list", "--name", "away", "--json")
@@ -298,7 +298,7 @@ def test_commands_on_a_device_read_its_config(built: Any, home: Path, tmp_path: 
     name = f"configured-{words[0]}"
     run("build", built["folder"], "--name", name, "--store", str(tmp_path / "devices" / "local" / name), *SMALL)
     (folder := home / "devices" / "local" / name).mkdir()
-    config = toml_of({"device-name": name, "data-path": built["folder"], "home": str(tmp_path)})
+    config = tomli_w.dumps({"device-name": name, "data-path": built["folder"], "home": str(tmp_path)})
     write_private(folder / "device.toml", config.encode() + b"[settings.memory]\ndelta = 7\n")
     shown = run(*words, "--name", name)
     assert shown.exit_code == 1
@@ -536,8 +536,8 @@ def test_changes_become_settings() -> None:
 
 
 def test_json_output_takes_anything_of_ours() -> None:
-    value = plain({"path": Path("/a"), 3: (1, None, True, {"x"})})
-    assert json.loads(json.dumps(value)) == {"path": "/a", "3": [1, None, True, "{'x'}"]}
+    value = json_of({"path": Path("/a"), 3: (1, None, True, {"x"})})
+    assert json.loads(value) == {"path": "/a", "3": [1, None, True, "{'x'}"]}
 
 
 def test_flower_is_told_what_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

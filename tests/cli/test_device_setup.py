@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+import tomli_w
 from click.testing import Result
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -17,7 +18,7 @@ from typer.testing import CliRunner
 
 from fedrag_flwr import device_files
 from fedrag_flwr.cli import app
-from fedrag_flwr.device_files import DeviceFiles, public_half, toml_of
+from fedrag_flwr.device_files import DeviceFiles, public_half
 
 
 @pytest.fixture
@@ -122,7 +123,7 @@ def test_nothing_is_overwritten(home: Path) -> None:
         (("ward", "--documents", ".", "--set", "epsilon=-1"), "epsilon"),
         (("ward", "--documents", ".", "--set", "gpu-layers=many"), "gpu-layers"),
         (("ward", "--documents", ".", "--set", "export"), "KEY=VALUE"),
-        (("ward", "--documents", ".", "--set", "device-name=other"), "each key once"),
+        (("ward", "--documents", ".", "--set", "device-name=other"), "no further setting"),
         (("ward", "--documents", ".", "--superlink", "a b"), "space"),
     ],
 )
@@ -221,5 +222,5 @@ def test_any_value_is_read_back(tmp_path_factory: pytest.TempPathFactory, a: str
     config: dict[str, bool | int | float | str] = {"data-path": a, "share-documents": b, "group-size": c, "epsilon": d}
     files = DeviceFiles(tmp_path_factory.getbasetemp() / "written" / "device")
     files.root.mkdir(parents=True, exist_ok=True)
-    files.config.write_bytes(toml_of(config).encode())
+    files.config.write_bytes(tomli_w.dumps(config).encode())
     assert files.read().own == config

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.device.shared_memory import take_shared_memory
 from fedrag_flwr.memory.store.change import Change
 from fedrag_flwr.overlay.answer_cache import AnswerCache
 from fedrag_flwr.overlay.walk_records import Json, Kind, WalkNotes
@@ -35,7 +36,7 @@ def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EdgeDevice]:
         item = MemoryItem(
             "f" * 32, ASKED.text, "Bay of Herons", "single", "LOC", ("e" * 32,), ("ossel",), VECTOR, "rivers"
         )
-        device.import_shared_memory(Delta("shared-1", 0, 1, (item,), ()))
+        take_shared_memory(device.store, Delta("shared-1", 0, 1, (item,), ()))
         device.answers.cache.keep(ASKED, GIVEN, VECTOR, ())
         yield device
 
@@ -61,7 +62,7 @@ def test_fedrag_and_walks_do_not_give_each_others_answers(device: EdgeDevice) ->
 
 
 def test_an_answer_goes_with_the_memory_that_it_rests_on(device: EdgeDevice) -> None:
-    device.import_shared_memory(Delta("shared-1", 0, 2, (), ()))  # its owner withdrew it
+    take_shared_memory(device.store, Delta("shared-1", 0, 2, (), ()))  # its owner withdrew it
     assert device.store.origins(["f" * 32]) == {}
     assert device.answers.cache.find(ASKED, VECTOR) is None
 

@@ -294,7 +294,7 @@ def test_a_document_that_lost_its_sentences_loses_its_memories(device: Watched) 
 BAD: dict[str, tuple[bytes, str]] = {
     "latin.txt": ("Дом у реки".encode("cp1251"), "not UTF-8 at byte 0"),
     "blank.md": (b"  \n\n", "holds no text"),
-    "broken.pdf": (b"%PDF-1.7 nothing more", "PDF cannot be read"),
+    "broken.pdf": (b"%PDF-1.7 nothing more", "it cannot be read"),
     "half.jsonl": (b'{"text": "The Ossel was mapped by Odile Varro.", "id": "a"}\n{"text": ', "not JSON"),
     "marks.txt": (b"*** --- !!!", "holds no text"),
 }

@@ -38,7 +38,7 @@ def test_a_question_that_may_not_leave_costs_no_other_its_turn(device: EdgeDevic
             device.waiting.outbox.put(Question(name, f"What is the {name}?", "rivers"))
         device.export._operators = (Refusing(),)
         for _ in range(TRIES):
-            assert [one.id for one in device.offer(WaitingRequest(True, 10)).questions] == ["first", "third"]
+            assert [one.id for one in device.waiting.offer(WaitingRequest(True, 10)).questions] == ["first", "third"]
         assert {one.id: one.tries for one in device.waiting.outbox.waiting()} == dict.fromkeys(
             ("first", "second", "third"), TRIES
         )

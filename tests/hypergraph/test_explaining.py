@@ -82,6 +82,6 @@ FROM = PathStep("bell", "met", "Curie", "p1")
 def test_a_path_is_drawn_through_its_bridge(steps: tuple[PathStep, ...], asked: tuple[str, ...], text: str) -> None:
     path = ChosenPath("p1", "bell", 1.0, 0.5, asked, steps)
     assert drawn(path) == text
-    chain = chain_of(path)
-    assert len(chain.nodes) == len(chain.links) + 1
-    assert sum(node.bridge for node in chain.nodes) == 1
+    nodes, links = chain_of(path)
+    assert len(nodes) == len(links) + 1
+    assert sum(bridge for _, _, bridge in nodes) == 1

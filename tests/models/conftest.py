@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from fedrag_flwr.models import LlamaGenerator, SentenceEncoder, load_encoder, resolve
+from fedrag_flwr.models.encoder import SentenceEncoder
+from fedrag_flwr.models.files import resolve
+from fedrag_flwr.models.generator import LlamaGenerator
+from fedrag_flwr.models.load import load_encoder
 
 
 @pytest.fixture(scope="session", autouse=True)

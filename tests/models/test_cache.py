@@ -10,7 +10,7 @@ import pytest
 
 from fedrag_flwr.errors import StoreError
 from fedrag_flwr.models.base import Completion, Grammar, Prompt
-from fedrag_flwr.models.cache import GenerationCache
+from fedrag_flwr.models.generator import GenerationCache
 
 PROMPT = Prompt("system", "user", (("q", "a"),))
 MADE = [Completion("Täxt\n", 10, 2, 0.5, logprob=-0.25, least=-1.5, setup=3.0)]

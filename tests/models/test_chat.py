@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import ModelError
-from fedrag_flwr.models import LlamaGenerator, Prompt
+from fedrag_flwr.models.base import Prompt
 from fedrag_flwr.models.chat import ChatTemplate, Piece, Spoken
+from fedrag_flwr.models.generator import LlamaGenerator
 
 PROMPT = Prompt("Be brief.", "Who?", (("One?", "1"), ("Two?", "2")))
 LOOP = "{% for m in messages %}"

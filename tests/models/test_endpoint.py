@@ -12,7 +12,9 @@ import pytest
 
 from fedrag_flwr.errors import ModelError, PromptError
 from fedrag_flwr.loaded_models import load_models
-from fedrag_flwr.models import EndpointGenerator, Generator, Grammar, Prompt, load_endpoint
+from fedrag_flwr.models.base import Generator, Grammar, Prompt
+from fedrag_flwr.models.endpoint import EndpointGenerator
+from fedrag_flwr.models.load import load_endpoint
 from fedrag_flwr.settings import Settings
 from tests.models.llama_server import KEY, Front, llama_server, serve
 

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.errors import ModelError, ModelHashError, ModelMissingError
-from fedrag_flwr.models import LlamaGenerator, Prompt, download, resolve
-from fedrag_flwr.models.files import file_sha256, list_models, pull, verify
+from fedrag_flwr.models import download
+from fedrag_flwr.models.base import Prompt
+from fedrag_flwr.models.files import file_sha256, list_models, pull, resolve, verify
+from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.models.registry import REGISTRY, ModelFile
 from tests.models.hub import CONTENT, Hub, make_wheels, serve, tiny_model
 

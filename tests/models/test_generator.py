@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import ModelError
-from fedrag_flwr.models import Generator, Grammar, LlamaGenerator, Prompt, load_generator
-from fedrag_flwr.models.cache import GenerationCache
+from fedrag_flwr.models.base import Generator, Grammar, Prompt
+from fedrag_flwr.models.generator import GenerationCache, LlamaGenerator
 from fedrag_flwr.models.llama import LlamaEngine, usable
+from fedrag_flwr.models.load import load_generator
 from fedrag_flwr.models.sampling import log_probability
 
 EXAMPLES = (

@@ -10,7 +10,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from fedrag_flwr.errors import ModelHashError
-from fedrag_flwr.models import load_encoder
+from fedrag_flwr.models.load import load_encoder
 from fedrag_flwr.models.multilingual import multilingual_folder, write_encoder
 
 WIDTH, WIDE, PLACES, KINDS = 32, 64, 16, 2

@@ -10,8 +10,9 @@ import torch
 from fedrag_flwr.errors import ModelError
 from fedrag_flwr.models.files import resolve
 from fedrag_flwr.models.registry import DEFAULT_ENCODER
-from fedrag_flwr.models.span_network import SpanNetwork, changes_of, low_rank, write_changes
+from fedrag_flwr.models.span_network import SpanNetwork
 from fedrag_flwr.models.spans import SHIPPED, SpanReader
+from simulations.fits.spans import changes_of, low_rank, write_changes
 
 PASSAGE = (
     "Harrow Lane Library. The library was opened by Maud Ellery on 4 May 1931. It has 14,000 books and is closed on "

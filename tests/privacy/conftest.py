@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedrag_flwr.models import load_encoder
 from fedrag_flwr.models.base import Completion, Encoder, Prompt, Scores
+from fedrag_flwr.models.load import load_encoder
 from fedrag_flwr.privacy.export import ExportFilter
 from fedrag_flwr.privacy.policy import open_export_filter
 from fedrag_flwr.privacy.vocabulary import EntityPartition, build_partition

@@ -9,8 +9,8 @@ from fedrag_flwr.cli.simulate import _forget
 from fedrag_flwr.demo import CORPUS, PARTITION, PARTITION_STRONG, PUBLIC_NAMES
 from fedrag_flwr.errors import BudgetError, FedragError, SettingError, StoreCorruptError
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.models import SentenceEncoder
 from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.models.encoder import SentenceEncoder
 from fedrag_flwr.privacy.export import ExportFilter, Released
 from fedrag_flwr.privacy.ldp import SENSITIVE_TYPES
 from fedrag_flwr.privacy.ledger import BudgetLedger

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import fedrag_flwr.demo
-from fedrag_flwr.models import load_encoder
+from fedrag_flwr.models.load import load_encoder
 from fedrag_flwr.records import Passage
 from fedrag_flwr.retrieval.dense import QuestionVectors
 from fedrag_flwr.sources.folder import FolderSource

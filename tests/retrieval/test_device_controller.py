@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.device.shared_memory import take_shared_memory
 from fedrag_flwr.errors import NotFoundError, StoreFullError
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change
@@ -52,7 +53,7 @@ def take_others_memory(device: EdgeDevice) -> None:
     version = device.store.version
     [vector] = device.models.encoder.encode([ASKED])
     item = MemoryItem("f" * 32, ASKED, "Mount Cairl", "single", "LOC", ("e" * 32,), ("ossel",), vector, "bridges")
-    device.import_shared_memory(Delta("shared-1", 0, 1, (item,), ()))
+    take_shared_memory(device.store, Delta("shared-1", 0, 1, (item,), ()))
     assert device.store.version > version
 
 
@@ -82,12 +83,12 @@ def test_a_full_disk_is_in_no_questions_way(
     with opened(root) as device:
         with monkeypatch.context() as patch:
             patch.setattr(TupleStore, "put", full)
-            found = [one.passage_id for one in device.orders.by("controller").rank(ASKED, 2)]
+            found = [one.passage_id for one in device.order.by("controller").rank(ASKED, 2)]
         assert set(found) == {"ossel#0", "mount-cairl#0"}
         assert kept_tuples(root) == {}
         assert "evidence tuples are not kept: " in caplog.text
         take_others_memory(device)
-        assert [one.passage_id for one in device.orders.by("controller").rank(ASKED, 2)] == found
+        assert [one.passage_id for one in device.order.by("controller").rank(ASKED, 2)] == found
         assert kept_tuples(root).keys() == {"ossel", "mount-cairl"}  # there is room again
 
 
@@ -96,12 +97,12 @@ def test_tokens_that_the_disk_does_not_take_are_in_no_questions_way(
 ) -> None:
     with opened(root) as device:
         with full_disk():
-            found = [one.passage_id for one in device.orders.by("late-interaction").rank(ASKED, 2)]
+            found = [one.passage_id for one in device.order.by("late-interaction").rank(ASKED, 2)]
         assert set(found) == {"ossel#0", "mount-cairl#0"}
         assert not (root / "store" / "tokens.npz").exists()
         assert f"tokens.npz is not kept: {os.strerror(errno.ENOSPC)}" in caplog.text
         take_others_memory(device)
-        assert [one.passage_id for one in device.orders.by("late-interaction").rank(ASKED, 2)] == found
+        assert [one.passage_id for one in device.order.by("late-interaction").rank(ASKED, 2)] == found
         assert (root / "store" / "tokens.npz").exists()  # there is room again
 
 

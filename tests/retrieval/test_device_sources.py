@@ -66,13 +66,13 @@ def found_anew(device: EdgeDevice) -> dict[str, list[EvidenceTuple]]:
 
 
 def reasoned(device: EdgeDevice) -> Answer:
-    return device.engine_over("none").finish(ASKED, ())
+    return device.engines.over("none").finish(ASKED, ())
 
 
 def test_evidence_is_of_passages_that_the_controller_puts_first(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fedrag_flwr.device.modes.PASSAGES", 2)
     with opened(root, retrieval__order="controller") as device:
-        first = [one.passage_id for one in device.orders.choose(ASKED.text, 2)]
+        first = [one.passage_id for one in device.order.choose(ASKED.text, 2)]
         assert len(first) == 2
         answer = reasoned(device)
         passages = {unit.id for unit in answer.evidence}
@@ -104,7 +104,7 @@ def test_the_shipped_controller_is_for_these_sources_and_tells_what_it_was_fitte
     assert controller.features == FEATURES
     assert "training questions" in controller.fitted_on
     with opened(root) as device:
-        assert device.orders.choose("Who designed Tarn Bridge?", 1)[0].passage_id == "tarn-bridge#0"
+        assert device.order.choose("Who designed Tarn Bridge?", 1)[0].passage_id == "tarn-bridge#0"
 
 
 def zeros(features: ControllerFeatures) -> Controller:
@@ -150,19 +150,19 @@ def test_weights_by_path_decide_the_order(root: Path, tmp_path: Path, sign: floa
     with opened(root, retrieval__weights=str(tmp_path / "dense.json")) as device:
         [vector] = device.models.encoder.encode([ASKED.text])
         nearest = [unit.id for unit in device.engine.evidence_store.nearest("paragraph", vector, FEATURES.depth)]
-        order = [one.passage_id for one in device.orders.choose(ASKED.text, 20) if one.passage_id in nearest]
+        order = [one.passage_id for one in device.order.choose(ASKED.text, 20) if one.passage_id in nearest]
         assert order == (nearest if sign > 0 else nearest[::-1])
 
 
 def test_late_interaction_orders_passages_and_keeps_their_tokens(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fedrag_flwr.device.modes.PASSAGES", 2)
     with opened(root, retrieval__order="late-interaction") as device:
-        first = [one.passage_id for one in device.orders.by("late-interaction").rank(ASKED.text, 2)]
+        first = [one.passage_id for one in device.order.by("late-interaction").rank(ASKED.text, 2)]
         answer = reasoned(device)
         assert {unit.id for unit in answer.evidence} <= set(first)
         kept = root / "store" / "tokens.npz"
         written_at = kept.stat().st_mtime_ns
-        assert [one.passage_id for one in device.orders.by("late-interaction").rank(ASKED.text, 2)] == first
+        assert [one.passage_id for one in device.order.by("late-interaction").rank(ASKED.text, 2)] == first
         assert kept.stat().st_mtime_ns == written_at
         device.controller.forget()
         assert not kept.exists()

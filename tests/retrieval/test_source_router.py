@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fedrag_flwr.retrieval.source_router import FEATURES, Centroids, SourceRouter, centroids_of, features_of
+from simulations.fits.rag_route import write_router
 
 DIMENSION = 12
 Floats = NDArray[np.float32]
@@ -84,7 +85,7 @@ def test_devices_from_the_threshold_on_are_asked_and_always_one(
 
 def test_a_router_comes_back_from_its_file(tmp_path: Path) -> None:
     router, [question], devices = SourceRouter.load(), rows_of(1, 0), devices_of(3, 1)
-    router.save(tmp_path / "router.json")
+    write_router(router, tmp_path / "router.json")
     assert SourceRouter.load(tmp_path / "router.json").chances(question, devices) == pytest.approx(
         router.chances(question, devices)
     )

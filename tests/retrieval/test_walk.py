@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError, StoreMismatchError
 from fedrag_flwr.hypergraph.tuples import TupleTable
-from fedrag_flwr.models import load_encoder
+from fedrag_flwr.models.load import load_encoder
 from fedrag_flwr.records import EvidenceTuple, Passage
 from fedrag_flwr.retrieval.base import RankedPassage, Ranking
 from fedrag_flwr.retrieval.dense import DenseRetriever, QuestionVectors
@@ -25,6 +25,7 @@ from simulations.baselines.passage_walk import (
     _choose,
     normalised,
 )
+from simulations.corpora.candidates import dense_over
 
 TEXTS = {
     "harbour": ("Lindholm Harbour", "Lindholm Harbour was built by the engineer Maren Tolk."),
@@ -51,7 +52,7 @@ def corpus() -> list[Passage]:
 
 @pytest.fixture(scope="module")
 def dense(corpus: list[Passage], questions: QuestionVectors) -> DenseRetriever:
-    return DenseRetriever.of(corpus, questions)
+    return dense_over(corpus, questions)
 
 
 @pytest.fixture(scope="module")
@@ -135,8 +136,6 @@ def test_greedy_choice_is_that_of_its_definition(seed: int, tokens: int, count: 
 
 class Fixed:
     """A first stage with given scores."""
-
-    id = "fixed"
 
     def __init__(self, scores: dict[str, float]) -> None:
         self._ranking = tuple(RankedPassage(name, score) for name, score in scores.items())

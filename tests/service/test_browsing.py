@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import asdict
+from types import SimpleNamespace
+from typing import cast
 from urllib.parse import quote
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
+from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.device.views import view_device, view_document, view_hyperedge, view_memories, view_memory
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change
@@ -18,8 +21,8 @@ from fedrag_flwr.privacy.ledger import BUDGET, BudgetLedger
 from fedrag_flwr.privacy.outgoing import FILE, OutgoingLedger
 from fedrag_flwr.service.accounting import view_shared
 from fedrag_flwr.service.application import error_response
-from fedrag_flwr.service.browse import STATIC, Window, add_page, make_router
-from fedrag_flwr.service.sites import OwnSiteOnly
+from fedrag_flwr.service.browse import STATIC, add_views
+from fedrag_flwr.service.guarding import OwnSiteOnly
 from fedrag_flwr.settings import Settings
 from tests.memory.store.samples import delta, memory, new_document, open_store, two_documents
 
@@ -28,24 +31,21 @@ ODD = "wards/übersicht #2?.md"  # a document's id may be any file's name
 
 
 @pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Window]:
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EdgeDevice]:
     root = tmp_path_factory.mktemp("browsing")
     with open_store(root / "store") as store:
         store.apply(two_documents())
         store.apply(Change(documents=(new_document(ODD),), items=(memory("m/odd", [f"{ODD}/0/0"]),)))
         store.import_delta(delta(memory("far", origin="b", hyperedges=["x"])))
-        yield Window(store, Settings(), root / "kept", "tiny-1")
+        models = SimpleNamespace(generator_id="tiny-1")
+        parts = SimpleNamespace(store=store, settings=Settings(), kept=root / "kept", models=models)
+        yield cast(EdgeDevice, parts)
 
 
 @pytest.fixture(scope="module")
-def client(window: Window) -> Iterator[TestClient]:
-    @contextmanager
-    def look() -> Iterator[Window]:
-        yield window
-
+def client(window: EdgeDevice) -> Iterator[TestClient]:
     app = FastAPI()
-    app.include_router(make_router(look))
-    add_page(app)
+    add_views(app, lambda: nullcontext(window))
     app.add_middleware(OwnSiteOnly, refuse=error_response)
     with TestClient(app, base_url=HERE) as client:
         yield client
@@ -58,7 +58,7 @@ def plain(value: object) -> object:
     return [plain(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def test_the_views_are_what_the_store_holds(client: TestClient, window: Window) -> None:
+def test_the_views_are_what_the_store_holds(client: TestClient, window: EdgeDevice) -> None:
     store: MemoryStore = window.store
     for path, view in (
         ("device", view_device(store, "tiny-1")),
@@ -85,7 +85,7 @@ def test_nothing_can_be_changed_through_the_views(client: TestClient) -> None:
             assert client.request(method, f"/v1/{path}").status_code == 405, (method, path)
 
 
-def test_what_left_is_told_with_budgets_settings_and_origins(client: TestClient, window: Window) -> None:
+def test_what_left_is_told_with_budgets_settings_and_origins(client: TestClient, window: EdgeDevice) -> None:
     before = client.get("/v1/shared").json()
     assert (before["kinds"], before["newest"], before["budgets"]) == ([], [], [])
     assert not window.kept.exists()  # looking leaves nothing behind

@@ -25,9 +25,8 @@ from fedrag_flwr.models.chat import Turns
 from fedrag_flwr.records import ControllerRequest, DescribeRequest
 from fedrag_flwr.service.application import error_response
 from fedrag_flwr.service.config import device_config
-from fedrag_flwr.service.guarding import Guard
+from fedrag_flwr.service.guarding import Guard, RateLimit
 from fedrag_flwr.service.keeping import OpenDevices
-from fedrag_flwr.service.limits import RateLimit
 from fedrag_flwr.service.metrics import Metrics
 from fedrag_flwr.service.protocol import MESSAGE_TYPES, frame, socket_of, unframe
 from fedrag_flwr.service.queues import DeadlineError, RequestQueue

@@ -151,7 +151,8 @@ def test_messages_are_answered_as_in_the_flower_process_itself(service: ServiceP
         ("query.answer", ASKED, AnswerBatch),
     ):
         through = exchange(service, message_type, request, kind)
-        content = respond(Node(own, RUN_CONFIG), message_type, wire.encode(request, run=RUN), RUN)
+        node = Node(own, RUN_CONFIG)
+        content = respond(node, node.device, message_type, wire.encode(request, run=RUN), RUN)
         assert _lasting(through) == _lasting(wire.decode(content, kind, run=RUN))
 
 

@@ -60,8 +60,7 @@ def ask(grid: LocalGrid, kind: str, request: object, reply: type[Reply], node_id
 
 def device_of(kept: KeptDevices, files: Federation, node_id: int = HOME) -> EdgeDevice:
     context = Context(int(RUN), node_id, dict(files.nodes[node_id - HOME]), RecordDict(), dict(files.config))
-    with kept.node(context).device() as device:
-        return device
+    return kept.node(context).opened
 
 
 def test_what_a_question_left_open_is_taken_by_what_finishes_it(kept: KeptDevices, files: Federation) -> None:
@@ -70,7 +69,7 @@ def test_what_a_question_left_open_is_taken_by_what_finishes_it(kept: KeptDevice
     batch = ask(grid, "query.answer", AnswerRequest("assisted", (ELSEWHERE,)), AnswerBatch)
     assert [question.question_id for question in batch.open] == [ELSEWHERE.id]
     device = device_of(kept, files)
-    engine = device.engine_over("all")
+    engine = device.engines.over("all")
     look = engine.looks.see(ELSEWHERE)
     assert look is not None
     assert look.home is not None  # home's sentences, which are not gathered again
@@ -78,7 +77,7 @@ def test_what_a_question_left_open_is_taken_by_what_finishes_it(kept: KeptDevice
     done = ask(grid, "query.finish", finish, AnswerBatch)
     assert [answer.question_id for answer in done.answers] == [ELSEWHERE.id]
     assert device_of(kept, files) is device
-    assert device.engine_over("all") is engine
+    assert device.engines.over("all") is engine
     assert engine.looks.see(ELSEWHERE) is None
 
 

@@ -11,7 +11,7 @@ from flwr.proto.message_pb2 import Message as MessageProto
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import WireError
-from fedrag_flwr.handling import HANDLERS, respond
+from fedrag_flwr.handling import HANDLERS
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
@@ -133,7 +133,7 @@ def test_what_a_device_says_of_a_spoilt_request_quotes_nothing(samples: dict[str
     for kind in MADE:
         for _ in range(6):
             try:
-                reply = respond(host, kind, mutated(samples[kind].requests[0], rng), RUN)
+                reply = host.respond(kind, mutated(samples[kind].requests[0], rng), RUN)
             except WireError:
                 continue
             if wire.kind_of(reply) == wire.Failure.__name__:

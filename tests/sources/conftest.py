@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fedrag_flwr.models import LateInteractionReranker, load_encoder
+from fedrag_flwr.models.encoder import LateInteractionReranker
+from fedrag_flwr.models.load import load_encoder
 from fedrag_flwr.sources.source_search import SearchTools
 from fedrag_flwr.text.pipeline import Pipeline
 from tests.sources import servers

@@ -6,7 +6,7 @@ import io
 import json
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 from email.message import EmailMessage
 from typing import TYPE_CHECKING
 
@@ -106,7 +106,7 @@ def _table(name: str, rows: Rows) -> odfdo.Table:
 
     table = odfdo.Table(name)
     for place, row in enumerate(rows):
-        table.set_row_values(place, [value if isinstance(value, int) else str(value) for value in row])
+        table.set_row_values(place, [value if isinstance(value, int | timedelta) else str(value) for value in row])
     return table
 
 

@@ -106,7 +106,7 @@ def test_what_breaks_a_library_costs_its_file_alone(tmp_path: Path, fault: str, 
     (failure,) = reading.failures
     assert failure.name == "b.odt"
     assert reason in failure.reason
-    assert [one.starts for one in converters.made] == [starts]
+    assert [one._child.starts for one in converters.made] == [starts]
 
 
 def test_a_file_that_takes_all_memory_costs_itself_alone(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_folder_of_texts_starts_no_process(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b'["Some words"]')
     converters = _Counting(Converter)
     assert FolderSource(tmp_path, converter=converters).read().files == 5
-    assert [one.starts for one in converters.made] == [0]
+    assert [one._child.starts for one in converters.made] == [0]
 
 
 def test_one_process_reads_a_whole_folder_also_from_threads(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_one_process_reads_a_whole_folder_also_from_threads(tmp_path: Path) -> N
     for thread in threads:
         thread.join()
     assert [len(reading.documents) for reading in found] == [5, 5, 5]
-    assert [one.starts for one in converters.made] == [1, 1, 1]
+    assert [one._child.starts for one in converters.made] == [1, 1, 1]
 
 
 def test_a_warning_of_a_library_names_its_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -88,7 +88,7 @@ UNREADABLE = [
     ("empty.txt", b"", "empty.txt", "no text"),
     ("symbols.md", b"*** \n\n ---", "symbols.md", "no text"),
     ("big.txt", b"a" * 2_001, "big.txt", "larger than 2000 bytes"),
-    ("broken.pdf", b"%PDF-1.4 nothing", "broken.pdf", "PDF cannot be read"),
+    ("broken.pdf", b"%PDF-1.4 nothing", "broken.pdf", "it cannot be read"),
     ("scan.pdf", pdf(""), "scan.pdf", "no text layer"),
     ("locked.pdf", pdf("secret", password="x"), "locked.pdf", "encrypted"),
     ("bad.jsonl", b'{"text": "Fine.", "id": "f"}\n{"text": \n', "bad.jsonl:2", "not JSON"),

@@ -1,7 +1,7 @@
 """Files as people have them become text: each cell behind its column's head, each value in the form in which it is."""
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,13 @@ from tests.sources.files import pdf
 
 _ROWS = "Role: Bookkeeper; Ext.: 105\n\nRole: Porter; Ext.: 107"
 _HEADERS = "From: Ada Morrow <ada@ward.example>\n\nTo: rota@ward.example\n\nDate: Mon, 02 Mar 2026 09:30:00 +0000"
+_SHIFTS = [
+    ("Who", "Worked"),
+    ("Ada", timedelta(hours=26, minutes=5)),
+    ("Ben", timedelta(minutes=7, seconds=30)),
+    ("Cy", timedelta(hours=-1)),
+]
+_TIMES = "Who: Ada; Worked: 26:05\n\nWho: Ben; Worked: 0:07:30\n\nWho: Cy; Worked: -1:00"
 _PAGE = "<p>Two nurses.</p><table><tr><th>Role</th><th>Ext.</th></tr><tr><td>Porter</td><td>107</td></tr></table>"
 
 # (file, its bytes, title, text)
@@ -37,6 +44,8 @@ READABLE: list[tuple[str, bytes, str, str]] = [
     ),
     ("a.odt", made.odt("Ward rules", "It opens.", made.STAFF), "Ward rules", f"# Ward rules\n\nIt opens.\n\n{_ROWS}"),
     ("a.ods", made.ods("Staff", made.STAFF), "", f"## Staff\n\n{_ROWS}"),
+    ("b.ods", made.ods("Rota", _SHIFTS), "", f"## Rota\n\n{_TIMES}"),
+    ("b.xlsx", made.xlsx({"Rota": _SHIFTS}), "", f"## Rota\n\n{_TIMES}"),
     (
         "a.epub",
         made.epub("Two moons", ["<h1>Phobos</h1><p>It is near.</p>", "<p>Deimos is far.</p>"], locked=["font.otf"]),
@@ -74,6 +83,12 @@ READABLE: list[tuple[str, bytes, str, str]] = [
         "Rota",
         f"Subject: Rota\n\n{_HEADERS}\n\nSee both.\n\nAttachment a.docx:\n\n# T\n\nIn the paper.\n\n"
         "Attachment c.csv:\n\nRole: Porter; Ext.: 107",
+    ),
+    (
+        "d.eml",
+        bytes(made.message("Rota", "Two nurses.")).replace(b"utf-8", b"x-unknown"),
+        "Rota",
+        f"Subject: Rota\n\n{_HEADERS}\n\nTwo nurses.",
     ),
     (
         "a.mbox",

@@ -14,17 +14,16 @@ from sqlalchemy.engine import make_url
 
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.sources.graph.contents import read_graph
-from fedrag_flwr.sources.graph.mapping import GraphMapping, LabelMapping, graph_toml
+from fedrag_flwr.sources.graph.mapping import GraphMapping, LabelMapping
 from fedrag_flwr.sources.graph.paths import Step, paths_to_subject, statements_of
 from fedrag_flwr.sources.graph.store import GraphSchema, RelationKind, quoted
-from fedrag_flwr.sources.mapping import expand_url, filled, parse_mapping, without_password
+from fedrag_flwr.sources.mapping import expand_url, filled, mapping_toml, parse_mapping, without_password
 from fedrag_flwr.sources.open_source import proposed_mapping, read_mapping_file, source_name, url_of
 from fedrag_flwr.sources.source_search import SearchTools, word_shares
-from fedrag_flwr.sources.sql.fusion import fused, shares
-from fedrag_flwr.sources.sql.mapping import RecordMapping, SqlMapping, sql_toml
+from fedrag_flwr.sources.sql.mapping import RecordMapping, SqlMapping
 from fedrag_flwr.sources.sql.records import SqlRecord
 from fedrag_flwr.sources.sql.side_index import words_of
-from fedrag_flwr.sources.sql.source import SqlSource
+from fedrag_flwr.sources.sql.source import SqlSource, fused, shares
 from tests.sources.wards import MAKE, graph_mapping, run_sql, sql_mapping
 
 GOOD = (
@@ -74,9 +73,9 @@ def test_a_mapping_file_may_begin_with_a_mark_and_its_database_lies_beside_it(tm
 
 def test_a_written_mapping_reads_the_same() -> None:
     for sql in (sql_mapping("sqlite:///a.db"), sql_mapping('sqlite:///"\\é\n.db')):
-        assert parse_mapping(SqlMapping, sql_toml(sql), "x") == sql
+        assert parse_mapping(SqlMapping, mapping_toml(sql), "x") == sql
     graph = graph_mapping("ladybug:///a.lbug")
-    assert parse_mapping(GraphMapping, graph_toml(graph), "x") == graph
+    assert parse_mapping(GraphMapping, mapping_toml(graph), "x") == graph
 
 
 URLS = [

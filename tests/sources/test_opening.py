@@ -4,7 +4,7 @@ import errno
 import os
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -23,9 +23,8 @@ from fedrag_flwr.nodes import Node
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.sources.graph.ladybug_store import LadybugStore
+from fedrag_flwr.sources.mapping import mapping_toml
 from fedrag_flwr.sources.open_source import SourceSet
-from fedrag_flwr.sources.sql.mapping import sql_toml
-from fedrag_flwr.text.pipeline import Pipeline
 from simulations.fixtures.demo_databases import demo_database, demo_graph
 from tests.sources.files import lock
 from tests.sources.wards import CONDITIONS, MAKE, PATIENTS, run_sql, sql_mapping
@@ -43,7 +42,7 @@ def make_ward(path: Path) -> str:
         database.executemany("INSERT INTO patients VALUES (?, ?, ?)", PATIENTS)
         database.executemany("INSERT INTO conditions VALUES (?, ?, ?, ?, ?)", CONDITIONS)
     file = path.with_suffix(".source.toml")
-    file.write_text(sql_toml(sql_mapping(f"sqlite:///{path.name}")), encoding="utf-8")
+    file.write_text(mapping_toml(sql_mapping(f"sqlite:///{path.name}")), encoding="utf-8")
     return str(file)
 
 
@@ -128,7 +127,7 @@ def test_a_folder_that_may_not_be_looked_at_fails_the_build_and_nothing_else(
         lock(place, patch)
         device = device_at(tmp_path, documents, ())
         assert device.describe().sources == ("folder",)
-        assert device.ask_at_home(Question("q", "Who designed Tarn Bridge?", "here")).text == "Odile Varro"
+        assert device.ask_at_home(Question("q", "Who designed Tarn Bridge?", "here"))[0].text == "Odile Varro"
         with pytest.raises(SourceError, match="Permission denied") as refused:
             device.build()
         assert "BindReadOnlyPaths" in refused.value.fix
@@ -190,20 +189,15 @@ class CountingEncoder:
         return self._inner.token_embeddings(texts, asked=asked)
 
 
-@dataclass
-class CountingModels:
-    encoder: CountingEncoder
-    pipeline: Pipeline = field(default_factory=lambda: small_models().pipeline)
-
-
 def test_a_folder_opened_again_is_encoded_anew_only_where_it_changed(texts: Path) -> None:
-    models = CountingModels(CountingEncoder())
+    encoder = CountingEncoder()
+    models = replace(small_models(), encoder=encoder)
     asked = "Who founded Port Ferren?"
     for turn in range(3):
         sources = SourceSet(texts, (), models)
         assert sources.search(asked, 1)[0].document_id == "port"
         sources.close()
-        blocks = [text for text in models.encoder.given if text != asked]
+        blocks = [text for text in encoder.given if text != asked]
         assert len(blocks) == len(TEXTS), turn
     (texts / "port.md").write_text("# Port Ferren\n\nPort Ferren was founded by Ida Brandt.\n", encoding="utf-8")
     assert "Ida Brandt" in SourceSet(texts, (), models).search(asked, 1)[0].text

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -16,7 +17,15 @@ from fedrag_flwr.records import Document
 from fedrag_flwr.sources.base import Reading, make_document
 from fedrag_flwr.sources.folder import FolderSource
 from fedrag_flwr.sources.source_search import SearchTools
-from fedrag_flwr.sources.text_search import EQUATION_1, TextCandidates, TextSearch, TextSearchSettings, word_weight
+from fedrag_flwr.sources.text_search import (
+    TextCandidates,
+    TextSearch,
+    TextSearchSettings,
+    WordMatch,
+    held_share,
+    word_weight,
+)
+from simulations.benchmarks.sources import EQUATION_1, tfidf_cosine
 from tests.sources.wards import HOSTILE
 
 TEXTS = {
@@ -24,6 +33,7 @@ TEXTS = {
     "port.md": "# Port Ferren\n\nPort Ferren is a harbour. It was founded by Jonas Keel and exports salt.\n",
     "cat.md": "# Cats\n\n" + "A cat sleeps most of the day. " * 60 + "\n\nThe serval ZX-81 hunts hares at night.\n",
 }
+SEARCHED = [(TextSearchSettings(), held_share), (EQUATION_1, tfidf_cosine)]
 TICK = 0.02  # seconds, longer than between two ticks of a file system's clock
 
 
@@ -46,13 +56,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture(scope="module", params=[TextSearchSettings(), EQUATION_1], ids=["default", "equation 1"])
+@pytest.fixture(scope="module", params=SEARCHED, ids=["default", "equation 1"])
 def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tools: SearchTools) -> TextSearch:
     """A search over two short texts that no test changes."""
     folder = tmp_path_factory.mktemp("kept")
     for name in ("tarn.md", "port.md"):
         (folder / name).write_text(TEXTS[name], encoding="utf-8")
-    return TextSearch(FolderSource(folder), tools, request.param)
+    return TextSearch(FolderSource(folder), tools, *request.param)
 
 
 ASKED = [
@@ -63,11 +73,17 @@ ASKED = [
 
 
 @pytest.mark.parametrize(("alpha", "question", "best"), ASKED)
-@pytest.mark.parametrize("settings", [TextSearchSettings(), EQUATION_1], ids=["default", "equation 1"])
+@pytest.mark.parametrize(("settings", "match"), SEARCHED, ids=["default", "equation 1"])
 def test_each_pool_finds_its_own(
-    folder: Path, tools: SearchTools, settings: TextSearchSettings, alpha: float, question: str, best: str
+    folder: Path,
+    tools: SearchTools,
+    settings: TextSearchSettings,
+    match: Callable[[Sequence[Document]], WordMatch],
+    alpha: float,
+    question: str,
+    best: str,
 ) -> None:
-    search = TextSearch(FolderSource(folder), tools, replace(settings, alpha=alpha))
+    search = TextSearch(FolderSource(folder), tools, replace(settings, alpha=alpha), match)
     assert search.search(question, 1)[0].document_id == best
 
 

@@ -20,7 +20,7 @@ from fedrag_flwr import wire
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.local_grid import LocalGrid
-from fedrag_flwr.models import SentenceEncoder
+from fedrag_flwr.models.encoder import SentenceEncoder
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import Plain, Settings
 from server_app.run import run_systems

@@ -134,7 +134,7 @@ def test_federated_equals_pooled_training(files: Federation) -> None:
     parts = examples_of(files)
     assert [int(part.supports.sum()) for part in parts] == [30, 30]  # ten questions of one document, ten of two
     assert strategy.counts == {"controller-devices": 2, "controller-examples": sum(map(len, parts))}
-    controllers = {kept(files, device).id for device in KINDS}
+    controllers = {kept(files, device).weights.tobytes() for device in KINDS}
     assert len(controllers) == 1  # also where no question was
     common, together = kept(files, "west"), pooled(parts, files.settings)
     assert common.scaling.mean == pytest.approx(together.scaling.mean)
@@ -150,7 +150,7 @@ def test_federated_equals_pooled_training(files: Federation) -> None:
 def test_where_nobody_trains_devices_keep_what_they_have(files: Federation, tmp_path: Path, exchange: str) -> None:
     plain = files.copy_to(tmp_path)
     trained(plain, grid_of(plain))
-    before = {device: kept(plain, device).id for device in KINDS}
+    before = {device: kept(plain, device).weights.tobytes() for device in KINDS}
     own = plain.with_changes(exchange=exchange, federation__round_timeout=2.0, controller__rounds=2)
 
     seen: set[str] = set()
@@ -162,7 +162,7 @@ def test_where_nobody_trains_devices_keep_what_they_have(files: Federation, tmp_
 
     with pytest.raises(FederationError, match="no device trained"):
         trained(own, grid_of(own, tampering(ControllerUpdate, moments_alone)))
-    assert {device: kept(plain, device).id for device in KINDS} == before
+    assert {device: kept(plain, device).weights.tobytes() for device in KINDS} == before
 
 
 def test_no_question_and_no_document_leaves(files: Federation) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.exchange.routing import tagged_question, tagged_scores
+from fedrag_flwr.exchange.sealed import give_sealed
 from fedrag_flwr.privacy.ckks.scores import SummaryScorer
 from fedrag_flwr.privacy.seals import SealingKey, tag
 from fedrag_flwr.records import (
@@ -311,6 +312,7 @@ def test_scores_that_are_none_cost_their_own_question_alone(files: Federation, t
 def test_owners_leave_out_what_they_cannot_open(files: Federation) -> None:
     with files.device("rivers") as owner:
         sealed = SealedMessage("f7", "rivers", b"nothing sealed")
-        assert owner.give_sealed(SealedMessages("rivers", (sealed,)), "1").messages == ()
+        asked = SealedMessages("rivers", (sealed,))
+        assert give_sealed(owner.name, owner.key, asked, owner.giving.evidence, "1").messages == ()
         assert len({owner.sealed.key.public, files.device("people").sealed.key.public}) == 2
     assert len(DEVICES) == 5

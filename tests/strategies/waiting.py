@@ -32,7 +32,7 @@ def serving(files: Federation, tamper: Tamper | None = None) -> tuple[Serving, L
 def put(files: Federation, question: Question) -> bool:
     """Ask at a device; whether the question waits there now."""
     with files.device(question.home) as home:
-        _, waits = home.ask_or_wait(question)
+        _, waits = home.ask_at_home(question, help=True)
         assert waits == home.waiting.outbox.holds(question.id)
     return waits
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from fedrag_flwr.models import LlamaGenerator, resolve
+from fedrag_flwr.models.files import resolve
+from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.records import Document, EvidenceTuple
 from fedrag_flwr.text.base import ParsedPassage
 from fedrag_flwr.text.model_tuples import MOST, ModelExtractor, PassageReading

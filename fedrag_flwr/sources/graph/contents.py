@@ -18,11 +18,10 @@ from fedrag_flwr.sources.graph.paths import (
     name_of,
     named_columns,
     path_query,
-    shown_path,
     statements_of,
 )
 from fedrag_flwr.sources.graph.store import GraphSession, quoted
-from fedrag_flwr.sources.source_search import content_version
+from fedrag_flwr.sources.source_search import Contents, content_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +34,9 @@ class Named:
     told: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GraphContents:
-    """What one reading of the graph gave."""
-
-    vertices: tuple[Named, ...]
-    reading: Reading
-    version: str
-
-
-def read_graph(session: GraphSession, mapping: GraphMapping, paths: Sequence[Path]) -> GraphContents:
-    """Read vertices and paths: each subject becomes a document of what its properties and its paths tell.
-
-    Raises
-    ------
-    SourceError
-        The graph fails or takes longer than its limit.
+def read_graph(session: GraphSession, mapping: GraphMapping, paths: Sequence[Path]) -> Contents[Named]:
+    """Read vertices and paths: each subject becomes a document of what its properties and its paths tell; raises
+    SourceError where the graph fails or takes longer than its limit.
     """
     failures: list[Failure] = []
     vertices = _vertices(session, mapping, failures)
@@ -75,7 +61,7 @@ def read_graph(session: GraphSession, mapping: GraphMapping, paths: Sequence[Pat
         except DocumentError:
             failures.append(Failure(f"{subject.label} {subject.key}", "nothing is said of it"))
     reading = Reading(tuple(documents), tuple(failures))
-    return GraphContents(tuple(vertices), reading, content_version(documents))
+    return Contents(tuple(vertices), reading, content_version(documents))
 
 
 def document_id(mapping: GraphMapping, subject: Vertex) -> str:
@@ -86,7 +72,7 @@ def document_id(mapping: GraphMapping, subject: Vertex) -> str:
 def own_statements(subject: Named) -> list[Statement]:
     """Give what a subject's properties tell, as statements."""
     vertex = subject.vertex
-    return [Statement(vertex, subject.name, text, (vertex,), shown_path((vertex,))) for text in subject.told]
+    return [Statement(vertex, subject.name, text, (vertex,)) for text in subject.told]
 
 
 def _vertices(session: GraphSession, mapping: GraphMapping, failures: list[Failure]) -> list[Named]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,17 +20,8 @@ _SIZE = 2**36  # bytes of address space: the library's own default is more than 
 
 
 class LadybugStore:
-    """A graph in a file.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Raises
-    ------
-    SourceError
-        It is not there or cannot be looked at, or the package is not installed.
+    """A graph in a file; raises SourceError where it is not there or cannot be looked at, or the package is not
+    installed.
     """
 
     def __init__(self, path: str) -> None:
@@ -90,18 +82,18 @@ class LadybugStore:
         """Nothing stays open between sessions."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class _Session:
-    def __init__(self, connection: Connection, place: str) -> None:
-        self._connection = connection
-        self._place = place
+    connection: Connection
+    place: str
 
     def rows(self, query: str, parameters: Mapping[str, object]) -> list[tuple[object, ...]]:
         try:
-            result = self._connection.execute(query, dict(parameters))
+            result = self.connection.execute(query, dict(parameters))
             assert not isinstance(result, list)
             return [tuple(_plain(value) for value in row) for row in result.get_all()]
         except RuntimeError as error:
-            raise failure(error, self._place) from None
+            raise failure(error, self.place) from None
 
 
 def _plain(value: object) -> object:

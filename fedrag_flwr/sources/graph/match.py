@@ -22,15 +22,7 @@ Matches = dict[Vertex, float]
 
 
 class EntityIndex:
-    """The names of a graph's vertices.
-
-    Parameters
-    ----------
-    vertices
-        With their names.
-    encoder
-        Compares names that are not equal.
-    """
+    """The names of a graph's vertices."""
 
     def __init__(self, vertices: Sequence[Named], encoder: TextEncoder) -> None:
         self._encoder = encoder
@@ -63,8 +55,6 @@ class EntityIndex:
 
         Parameters
         ----------
-        entities
-            Of the question.
         threshold
             The least cosine (tau; the paper's is 0.9 of another model's score).
         k

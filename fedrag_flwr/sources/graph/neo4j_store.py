@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -22,19 +23,8 @@ _KEYS = "SHOW CONSTRAINTS YIELD type, labelsOrTypes, properties WHERE type CONTA
 
 
 class Neo4jStore:
-    """A Neo4j server.
-
-    Parameters
-    ----------
-    url
-        With user and password; they are never shown.
-    database
-        "" for the usual one.
-
-    Raises
-    ------
-    SourceError
-        The driver is not installed, or the URL is malformed.
+    """A Neo4j server; raises SourceError where the driver is not installed, or the URL is malformed. User and password
+    in the URL are never shown.
     """
 
     def __init__(self, url: str, database: str = "") -> None:
@@ -94,20 +84,20 @@ class Neo4jStore:
         self._driver.close()
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class _Session:
-    def __init__(self, session: Session, place: str, seconds: float) -> None:
-        self._session = session
-        self._place = place
-        self._seconds = seconds
+    session: Session
+    place: str
+    seconds: float
 
     def rows(self, query: str, parameters: Mapping[str, object]) -> list[tuple[object, ...]]:
         from neo4j.exceptions import DriverError, Neo4jError
 
         try:
-            with self._session.begin_transaction(timeout=self._seconds) as transaction:
+            with self.session.begin_transaction(timeout=self.seconds) as transaction:
                 records = list(transaction.run(query, dict(parameters)))
         except (DriverError, Neo4jError) as error:
-            raise failure(error, self._place) from None
+            raise failure(error, self.place) from None
         return [tuple(map(_plain, record.values())) for record in records]
 
 

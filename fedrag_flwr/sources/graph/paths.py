@@ -30,7 +30,6 @@ class Statement:
     title: str
     text: str
     vertices: tuple[Vertex, ...]
-    provenance: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +54,7 @@ Path = tuple[Step, ...]
 
 
 def check_mapping(mapping: GraphMapping, schema: GraphSchema) -> None:
-    """See that everything that a mapping names is in the graph.
-
-    Raises
-    ------
-    SourceError
-        A label or a property is not.
-    """
+    """See that the graph has all that a mapping names; raises SourceError where it lacks a label or a property."""
     if mapping.subject not in mapping.label:
         raise SourceError("the subject's label is not mapped", where=mapping.subject, fix="add it under label")
     for label, one in mapping.label.items():
@@ -133,12 +126,7 @@ def _statement(path: Path, row: Sequence[object], mapping: GraphMapping) -> Stat
         shown = dict(_shown(properties)) if isinstance(properties, Mapping) else {}
         sentences.append(_sentence(phrase, head, tail, shown))
     text = " ".join(sentence for sentence in reversed(sentences) if sentence)
-    return Statement(vertices[-1], names[-1], text, tuple(vertices), shown_path(vertices))
-
-
-def shown_path(vertices: Sequence[Vertex]) -> str:
-    """Give a path as provenance: labels and keys."""
-    return "-".join(f"({vertex.label} {vertex.key})" for vertex in vertices)
+    return Statement(vertices[-1], names[-1], text, tuple(vertices))
 
 
 def name_of(parts: Sequence[object]) -> str:

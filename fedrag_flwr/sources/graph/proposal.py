@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import closing
 
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.sources.graph.mapping import GraphMapping, LabelMapping
@@ -10,12 +11,8 @@ from fedrag_flwr.sources.graph.store import GraphSchema, GraphStore
 
 
 def open_graph(url: str, database: str = "") -> GraphStore:
-    """Open the graph of a URL.
-
-    Raises
-    ------
-    SourceError
-        The URL is of another kind, the driver is not installed, or there is no graph.
+    """Open the graph of a URL; raises SourceError where the URL is of another kind, the driver is not installed, or
+    there is no graph.
     """
     scheme = url.partition("://")[0]
     if scheme == "ladybug":
@@ -35,18 +32,11 @@ _KEYS = ("id", "key", "uuid", "uid")
 
 
 def propose_mapping(url: str, name: str = "graph", database: str = "") -> GraphMapping:
-    """Propose a mapping: the label that most kinds of relations touch is the subject.
-
-    Raises
-    ------
-    SourceError
-        The graph cannot be reached, or no label has a key and relations.
+    """Propose a mapping: the label that most kinds of relations touch is the subject; raises SourceError where the
+    graph cannot be reached, or no label has a key and relations.
     """
-    store = open_graph(url, database)
-    try:
+    with closing(open_graph(url, database)) as store:
         schema = store.schema()
-    finally:
-        store.close()
     labels = {label: mapped for label in schema.properties if (mapped := _label(schema, label))}
     touched = Counter(end for kind in schema.relations for end in (kind.source, kind.target) if end in labels)
     if not touched:

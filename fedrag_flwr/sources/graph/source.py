@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.retrieval.base import ranked
-from fedrag_flwr.sources.base import Reading, SourceHit, mapped_documents
-from fedrag_flwr.sources.graph.contents import GraphContents, document_id, own_statements, read_graph
+from fedrag_flwr.sources.base import SourceHit
+from fedrag_flwr.sources.graph.contents import Named, document_id, own_statements, read_graph
 from fedrag_flwr.sources.graph.mapping import GraphMapping
 from fedrag_flwr.sources.graph.match import EntityIndex, Matches
 from fedrag_flwr.sources.graph.paths import (
@@ -23,8 +22,17 @@ from fedrag_flwr.sources.graph.paths import (
     statements_of,
 )
 from fedrag_flwr.sources.graph.proposal import open_graph
-from fedrag_flwr.sources.keeping import Kept
-from fedrag_flwr.sources.source_search import Entity, SearchTools, bounded, entities_of, word_shares
+from fedrag_flwr.sources.source_search import (
+    Contents,
+    Entity,
+    Kept,
+    MappedSource,
+    Pool,
+    SearchTools,
+    bounded,
+    entities_of,
+    word_shares,
+)
 from fedrag_flwr.text.words import normalise_anchor
 
 # of the words of a question that a statement holds, rare ones counting more, against its entities: it tells apart what
@@ -38,30 +46,13 @@ RERANKED = 24  # statements that are reranked
 STATEMENTS = 3  # of one subject that a hit tells, best first; 1 is the paper's deduplication
 
 
-@dataclass(frozen=True, slots=True)
-class GraphCandidates:
-    """Statements for one question with their scores by entities and words, and by the reranker, shape (n,)."""
-
-    statements: tuple[Statement, ...]
-    matched: NDArray[np.float64]
-    semantic: NDArray[np.float64]
-
-
-class GraphSource:
-    """A property graph through a mapping; read-only, with bound parameters, time limits and row limits.
-
-    Parameters
-    ----------
-    mapping
-        Which labels take part, and where the graph is.
-    tools
-        The models.
-
-    Raises
-    ------
-    SourceError
-        The graph cannot be reached, or the mapping does not fit it.
+class GraphSource(MappedSource[Named]):
+    """A property graph through a mapping; read-only, with bound parameters, time limits and row limits; raises
+    SourceError where the graph cannot be reached, or the mapping does not fit it.
     """
+
+    kind = "graph"
+    missing = "nothing is said of any subject"
 
     def __init__(self, mapping: GraphMapping, tools: SearchTools) -> None:
         self.mapping = mapping
@@ -70,53 +61,24 @@ class GraphSource:
         schema = self._store.schema()
         check_mapping(mapping, schema)
         self._paths = paths_to_subject(mapping, schema)
-        self._contents: Kept[GraphContents] = Kept()
+        super().__init__(mapping.name, self._store)
         self._index: Kept[EntityIndex] = Kept()
 
-    @property
-    def id(self) -> str:
-        """Kind and name."""
-        return f"graph:{self.mapping.name}"
-
-    def close(self) -> None:
-        """Give up the connection."""
-        self._store.close()
-
-    def read(self) -> Reading:
-        """Read all subjects as documents.
-
-        Raises
-        ------
-        EmptySourceError
-            Nothing is said of any subject.
-        SourceError
-            The graph fails or takes longer than its limit.
-        """
-        return mapped_documents(self._read(0.0).reading, "nothing is said of any subject", self.mapping.name)
-
-    def version(self) -> str:
-        """Give a digest over what is said of all subjects."""
-        return self._read(0.0).version
-
     def search(self, question: str, k: int) -> tuple[SourceHit, ...]:
-        """Find at most k subjects, best first; a hit's text are the subject's best statements.
-
-        Raises
-        ------
-        SourceError
-            The graph fails or takes longer than its limit.
+        """Find at most k subjects, best first; a hit's text are the subject's best statements; raises SourceError where
+        the graph fails or takes longer than its limit.
         """
         found = self.candidates(question)
         scores = ALPHA * found.matched + (1.0 - ALPHA) * found.semantic
-        order = sorted(range(len(scores)), key=lambda place: (-scores[place], found.statements[place].text))
+        order = sorted(range(len(scores)), key=lambda place: (-scores[place], found.found[place].text))
         by_subject: defaultdict[Vertex, list[int]] = defaultdict(list)
         for place in order:
-            by_subject[found.statements[place].subject].append(place)
+            by_subject[found.found[place].subject].append(place)
         subjects = {document_id(self.mapping, subject): places for subject, places in by_subject.items()}
         best = ranked(list(subjects), np.array([scores[places[0]] for places in subjects.values()]), k)
         return tuple(self._hit(one.passage_id, one.score, found, subjects[one.passage_id]) for one in best)
 
-    def candidates(self, question: str) -> GraphCandidates:
+    def candidates(self, question: str) -> Pool[Statement]:
         """Match a question's entities, follow their paths to subjects, and score the statements by eq. 2's parts."""
         asked = bounded(question)
         index = self._entity_index()
@@ -131,12 +93,12 @@ class GraphSource:
         matched = QUESTION_SHARE * held + (1.0 - QUESTION_SHARE) * _entity_scores(entities, matches, statements)
         best = np.argsort(-matched, kind="stable")[:RERANKED]
         kept = tuple(statements[place] for place in best)
-        return GraphCandidates(kept, matched[best], self._tools.relevance(asked, [one.text for one in kept]))
+        return Pool(kept, matched[best], self._tools.relevance(asked, [one.text for one in kept]))
 
-    def _hit(self, name: str, score: float, found: GraphCandidates, places: Sequence[int]) -> SourceHit:
-        chosen = [found.statements[place] for place in places[:STATEMENTS]]
+    def _hit(self, name: str, score: float, found: Pool[Statement], places: Sequence[int]) -> SourceHit:
+        chosen = [found.found[place] for place in places[:STATEMENTS]]
         text = "\n".join(dict.fromkeys(one.text for one in chosen))
-        return SourceHit(name, chosen[0].title, text, score, "; ".join(dict.fromkeys(one.provenance for one in chosen)))
+        return SourceHit(name, chosen[0].title, text, score)
 
     def _statements(self, vertices: Collection[Vertex], index: EntityIndex) -> list[Statement]:
         # a set's own order is another in each process, and decides between equals
@@ -163,14 +125,11 @@ class GraphSource:
 
     def _entity_index(self) -> EntityIndex:
         contents = self._read(self.mapping.refresh_seconds)
-        return self._index.get(contents.version, 0.0, lambda: EntityIndex(contents.vertices, self._tools.encoder))
+        return self._index.get(contents.version, 0.0, lambda: EntityIndex(contents.parts, self._tools.encoder))
 
-    def _read(self, most_age: float) -> GraphContents:
-        def read() -> GraphContents:
-            with self._store.session(self.mapping.read_seconds) as session:
-                return read_graph(session, self.mapping, self._paths)
-
-        return self._contents.get(self._store.stamp(), most_age, read)
+    def _read_all(self) -> Contents[Named]:
+        with self._store.session(self.mapping.read_seconds) as session:
+            return read_graph(session, self.mapping, self._paths)
 
 
 def _within(entity: Entity, linked: Sequence[Entity]) -> bool:

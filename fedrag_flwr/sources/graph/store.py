@@ -32,12 +32,8 @@ class GraphSession(Protocol):
     """Runs Cypher that reads."""
 
     def rows(self, query: str, parameters: Mapping[str, object]) -> list[tuple[object, ...]]:
-        """Run a query with bound parameters; relations and vertices come as dicts of their properties.
-
-        Raises
-        ------
-        SourceError
-            The graph refuses, or takes longer than the session's limit.
+        """Run a query with bound parameters; relations and vertices come as dicts of their properties; raises
+        SourceError where the graph refuses, or takes longer than the session's limit.
         """
         ...
 
@@ -68,12 +64,8 @@ class GraphStore(Protocol):
 
 
 def quoted(name: str) -> str:
-    """Quote a label, relation type or property for Cypher, where names cannot be parameters.
-
-    Raises
-    ------
-    SourceError
-        It holds a backtick or a control character.
+    """Quote a label, relation type or property for Cypher, where names cannot be parameters; raises SourceError where
+    it holds a backtick or a control character.
     """
     if "`" in name or "\\" in name or not name.isprintable() or not name:
         raise SourceError("this name cannot stand in a query", where=name[:80], fix="leave it out of the mapping")

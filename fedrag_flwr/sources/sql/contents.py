@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fedrag_flwr.errors import DocumentError
 from fedrag_flwr.records import Document
 from fedrag_flwr.sources.base import Failure, Reading, make_document
-from fedrag_flwr.sources.source_search import content_version
+from fedrag_flwr.sources.source_search import Contents, content_version
 from fedrag_flwr.sources.sql.database import Database
 from fedrag_flwr.sources.sql.records import RecordReader, SqlRecord
 
 
-@dataclass(frozen=True, slots=True)
-class TableContents:
-    """What one reading of the mapped tables gave."""
-
-    records: tuple[SqlRecord, ...]
-    reading: Reading
-    version: str
-
-
-def read_tables(database: Database, readers: Sequence[RecordReader], most_rows: int, seconds: float) -> TableContents:
-    """Read all records; a row that makes none is a failure, and so are rows beyond the limit.
-
-    Raises
-    ------
-    SourceError
-        The database fails or takes longer than `seconds` for one kind of record.
+def read_tables(
+    database: Database, readers: Sequence[RecordReader], most_rows: int, seconds: float
+) -> Contents[SqlRecord]:
+    """Read all records; a row that makes none is a failure, and so are rows beyond the limit; raises SourceError where
+    the database fails or takes longer than `seconds` for one kind of record.
     """
     records: dict[str, SqlRecord] = {}
     documents: list[Document] = []
@@ -49,4 +37,4 @@ def read_tables(database: Database, readers: Sequence[RecordReader], most_rows: 
             except DocumentError as error:
                 failures.append(Failure(record.provenance, error.what))
     reading = Reading(tuple(documents), tuple(failures))
-    return TableContents(tuple(records.values()), reading, content_version(documents))
+    return Contents(tuple(records.values()), reading, content_version(documents))

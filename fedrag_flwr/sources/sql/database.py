@@ -24,18 +24,9 @@ _DRIVERS = {"mariadb": "pymysql", "mysql": "pymysql", "postgresql": "psycopg"}
 
 
 class Database:
-    """A connection to SQLite, MariaDB, MySQL or PostgreSQL that refuses to write.
-
-    Parameters
-    ----------
-    url
-        SQLAlchemy's; its password is never shown.
-
-    Raises
-    ------
-    SourceError
-        The URL is malformed or of another kind, the driver is not installed, or an SQLite file is missing or cannot be
-        looked at.
+    """A connection to SQLite, MariaDB, MySQL or PostgreSQL that refuses to write; raises SourceError where the URL is
+    malformed or of another kind, the driver is not installed, or an SQLite file is missing or cannot be looked at. The
+    password in the URL is never shown.
     """
 
     def __init__(self, url: str) -> None:
@@ -58,12 +49,8 @@ class Database:
             self._watch, self._watched = _open_sqlite(path), _file(path)
 
     def table(self, name: str) -> Table:
-        """Give a table or view as the database describes it.
-
-        Raises
-        ------
-        SourceError
-            There is none, or the database cannot be reached.
+        """Give a table or view as the database describes it; raises SourceError where there is none, or the database
+        cannot be reached.
         """
         from sqlalchemy import MetaData, Table
         from sqlalchemy.exc import NoSuchTableError, SQLAlchemyError
@@ -88,12 +75,8 @@ class Database:
             raise self._failure(error) from None
 
     def rows(self, statement: Executable, seconds: float) -> list[tuple[object, ...]]:
-        """Run a statement that reads, within a time limit.
-
-        Raises
-        ------
-        SourceError
-            The database cannot be reached, refuses, or takes longer.
+        """Run a statement that reads, within a time limit; raises SourceError where the database cannot be reached,
+        refuses, or takes longer.
         """
         from sqlalchemy.exc import SQLAlchemyError
 

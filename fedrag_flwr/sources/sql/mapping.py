@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Literal
 
 from pydantic import Field
@@ -20,26 +19,13 @@ class JoinMapping(MappingPart):
 
 
 class RecordMapping(MappingPart):
-    """One kind of record.
+    """One kind of record."""
 
-    Parameters
-    ----------
-    table
-        The table, or a view; ``schema.table`` where it is not in the usual schema.
-    key
-        The columns that tell its rows apart.
-    title
-        A template over columns, ``{COLUMN}`` or ``{join.COLUMN}``; "" for none.
-    text
-        Sentences as templates; one whose column is empty is left out.
-    join
-        Tables referred to, by the name that templates call them.
-    """
-
-    table: str = Name
-    key: tuple[str, ...] = Field(min_length=1)
-    title: str = ""
-    text: tuple[str, ...] = Field(min_length=1)
+    table: str = Name  # the table, or a view; ``schema.table`` where it is not in the usual schema
+    key: tuple[str, ...] = Field(min_length=1)  # the columns that tell its rows apart
+    title: str = ""  # a template over columns, ``{COLUMN}`` or ``{join.COLUMN}``; "" for none
+    text: tuple[str, ...] = Field(min_length=1)  # sentences as templates; one whose column is empty is left out
+    # Tables referred to, by the name that templates call them.
     join: dict[str, JoinMapping] = Field(default_factory=dict)
 
     @property
@@ -49,47 +35,15 @@ class RecordMapping(MappingPart):
 
 
 class SqlMapping(MappingPart):
-    """A database as a source.
-
-    Parameters
-    ----------
-    name
-        Short name of the source; its documents' ids begin with it.
-    url
-        SQLAlchemy's; ``${NAME}`` is filled from the environment, so that a password need not stand here.
-    most_rows
-        Rows of one kind of record that are read at most.
-    read_seconds
-        Time limit of a statement.
-    refresh_seconds
-        How long an index of a server's tables is searched before they are read again; SQLite tells of changes.
-    """
+    """A database as a source."""
 
     kind: Literal["sql"] = "sql"
+    # Short name of the source; its documents' ids begin with it.
     name: str = Field("sql", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
+    # SQLAlchemy's; ``${NAME}`` is filled from the environment, so that a password need not stand here.
     url: str = Field(min_length=1)
-    most_rows: int = Field(100_000, ge=1)
-    read_seconds: float = Field(60.0, gt=0, le=86_400)
+    most_rows: int = Field(100_000, ge=1)  # rows of one kind of record that are read at most
+    read_seconds: float = Field(60.0, gt=0, le=86_400)  # time limit of a statement
+    # How long an index of a server's tables is searched before they are read again; SQLite tells of changes.
     refresh_seconds: float = Field(60.0, ge=0)
     record: tuple[RecordMapping, ...] = Field(min_length=1)
-
-
-def sql_toml(mapping: SqlMapping) -> str:
-    """Write a mapping as a mapping file."""
-    lines = [f'kind = "sql"\nname = {_quoted(mapping.name)}\nurl = {_quoted(mapping.url)}']
-    for record in mapping.record:
-        lines.append(f"\n[[record]]\ntable = {_quoted(record.table)}\nkey = {_listed(record.key)}")
-        lines.append(f"title = {_quoted(record.title)}")
-        lines.append("text = [\n" + "".join(f"  {_quoted(sentence)},\n" for sentence in record.text) + "]")
-        for alias, join in record.join.items():
-            on = ", ".join(f"{_quoted(own)} = {_quoted(other)}" for own, other in join.on.items())
-            lines.append(f"join.{_quoted(alias)} = {{ table = {_quoted(join.table)}, on = {{ {on} }} }}")
-    return "\n".join(lines) + "\n"
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _listed(texts: tuple[str, ...]) -> str:
-    return f"[{', '.join(map(_quoted, texts))}]"

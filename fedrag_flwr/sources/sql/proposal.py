@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from fedrag_flwr.errors import SourceError
@@ -22,23 +23,15 @@ _SECONDS = 5.0
 
 
 def propose_mapping(url: str, name: str = "sql") -> SqlMapping:
-    """Propose a mapping: each table with a key makes records, and each column a sentence.
+    """Propose a mapping: each table with a key makes records, and each column a sentence; raises SourceError where the
+    database cannot be reached or described, or no table has a key and a column to show.
 
     Foreign keys become joins, declared ones and those that are plain from a column called like a table. A title comes
     from columns that look like names, of the table itself or of what it refers to.
-
-    Raises
-    ------
-    SourceError
-        The database cannot be reached or described, or no table has a key and a column to show.
     """
-    database = Database(url)
-    try:
-        with database.described() as inspector:
-            tables = _tables(database, inspector)
-            records = [record for table in tables if (record := _record(inspector, table, tables))]
-    finally:
-        database.close()
+    with closing(Database(url)) as database, database.described() as inspector:
+        tables = _tables(database, inspector)
+        records = [record for table in tables if (record := _record(inspector, table, tables))]
     if not records:
         raise SourceError(
             "no table has a primary key and further columns", where=database.place, fix="write a mapping by hand"

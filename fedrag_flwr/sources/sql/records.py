@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.sources.mapping import filled
-from fedrag_flwr.sources.sql.cells import as_stored
 from fedrag_flwr.sources.sql.database import Database
 from fedrag_flwr.sources.sql.mapping import RecordMapping
 from fedrag_flwr.text.words import normalise_line, normalise_text
@@ -33,21 +32,8 @@ class SqlRecord:
 
 
 class RecordReader:
-    """Makes the statement for one kind of record, and records of its rows.
-
-    Parameters
-    ----------
-    database
-        Where the tables are.
-    mapping
-        Of this kind of record.
-    source
-        The source's name.
-
-    Raises
-    ------
-    SourceError
-        The mapping names a table or a column that is not there.
+    """Makes the statement for one kind of record, and records of its rows; raises SourceError where the mapping names a
+    table or a column that is not there.
     """
 
     def __init__(self, database: Database, mapping: RecordMapping, source: str) -> None:
@@ -101,6 +87,37 @@ class RecordReader:
                 "the table has no such column", where=f"{self.mapping.table}: {name}", fix="mind the case"
             )
         return table.c[name]
+
+
+def as_stored(column: ColumnElement[Any]) -> ColumnElement[object]:
+    """A column whose cells are read by its type where they are of it, and come as they are stored where not.
+
+    SQLite stores anything anywhere, and one odd cell hides no other.
+    """
+    from sqlalchemy import type_coerce
+    from sqlalchemy.engine import Dialect
+    from sqlalchemy.types import TypeEngine, UserDefinedType
+
+    class Lenient(UserDefinedType[object]):
+        cache_ok = False
+
+        def __init__(self, stated: TypeEngine[Any]) -> None:
+            self.stated = stated
+
+        def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], object] | None:
+            strict = self.stated.dialect_impl(dialect).result_processor(dialect, coltype)
+            if strict is None:
+                return None
+
+            def read(value: Any) -> object:
+                try:
+                    return strict(value)
+                except (ValueError, TypeError, ArithmeticError):
+                    return value
+
+            return read
+
+    return type_coerce(column, Lenient(column.type))
 
 
 def _value(values: Mapping[str, str], name: str) -> str:

@@ -28,13 +28,7 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 class SideIndex:
-    """Records in SQLite's FTS5, in memory: nothing of the database is written anywhere, and it ends with the process.
-
-    Parameters
-    ----------
-    records
-        All of them.
-    """
+    """Records in SQLite's FTS5, in memory: nothing of the database is written anywhere."""
 
     def __init__(self, records: Iterable[SqlRecord]) -> None:
         self._lock = threading.Lock()
