@@ -408,7 +408,6 @@ ERRORS: list[tuple[list[str], str, str]] = [
         "exchange: 'rag-route' shows",
         '"plain"',
     ),
-    (["simulate", "--set", "fedrag.bank=false"], "'fedrag.bank' is now 'fedrag.without'", "set 'fedrag.without'"),
 ]
 
 
