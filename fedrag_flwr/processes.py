@@ -15,9 +15,9 @@ from fedrag_flwr.errors import ProcessError
 
 
 def peak_rss_mb() -> float:
-    """Largest resident memory of this process so far, in MB."""
+    """Largest resident memory of this process so far, in MB of 10^6 bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 1e6 if sys.platform == "darwin" else peak / 1e3
+    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
 
 
 _LENGTH = struct.Struct("<Q")

@@ -1,4 +1,4 @@
-"""No test fails because the machine is busy, and the models that federations share do the same work once a session."""
+"""No test fails because the machine is busy or writes to its user's home, and shared models do the same work once."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
 settings.register_profile("unhurried", deadline=None, max_examples=25)
 settings.load_profile("unhurried")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FEDRAG_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,12 +6,11 @@ import os
 import re
 import sqlite3
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from flwr.app import Message, RecordDict
 from flwr.common.serde import message_to_proto
@@ -23,7 +22,6 @@ from fedrag_flwr.caching import find_tiers
 from fedrag_flwr.demo import PUBLIC_NAMES
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.loaded_models import Models, load_models
-from fedrag_flwr.models.base import Completion, Grammar, Heard, Prompt, Scores
 from fedrag_flwr.records import (
     Answer,
     AnswerMode,
@@ -38,6 +36,7 @@ from fedrag_flwr.sources.mapping import mapping_toml
 from fedrag_flwr.sources.sql.proposal import propose_mapping
 from tests.canary_federation import SILOS, STRATEGIES, Federation, Run, changes_of
 from tests.canary_search import found_in, found_under
+from tests.scripted import Scripted
 
 pytestmark = pytest.mark.timeout(900)  # the first test waits for a run of every strategy
 
@@ -76,9 +75,6 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
 def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
     federation = Federation(tmp_path_factory.mktemp("models"))
     return load_models(federation.settings().models, federation.home)
-
-
-# --- whole runs -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -167,35 +163,6 @@ def test_failed_documents_travel_under_opaque_names(outcome: Outcome) -> None:
     assert not found_in(reports, ["complaint", ".jsonl", *MASKED])
 
 
-# --- every canary as an answer and as evidence ------------------------------------------------------
-
-
-@dataclass(slots=True)
-class Blabbermouth:
-    """The worst model there can be: it answers every question with one and the same private text."""
-
-    secret: str = ""
-    id: str = "blabbermouth"
-
-    def complete(
-        self,
-        prompt: Prompt,
-        *,
-        grammar: Grammar | None = None,
-        max_tokens: int = 64,
-        n: int = 1,
-        seed: int = 0,
-        heard: Heard | None = None,
-    ) -> list[Completion]:
-        return [Completion(self.secret, 1, 1, 0.0)] * n
-
-    def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:
-        return Scores(np.zeros(len(continuations)), 1, 0.0)
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
-
-
 def _written(device: str, canary: str) -> set[str]:
     """The forms in which a canary stands in its device's documents, with the word before it."""
     text = " ".join(SILOS[device].documents.values())
@@ -221,10 +188,10 @@ def test_an_answer_that_is_a_canary_does_not_leave(
 ) -> None:
     silo = SILOS[device]
     questions = [Question(f"q{n}", text, device) for n, text in enumerate(silo.questions)]
-    model, told = Blabbermouth(), set[str]()
-    with _open(outcome, device, replace(models, generator=lambda: model)) as opened:
+    model, told = Scripted(""), set[str]()  # the worst there can be: it answers every question with a private text
+    with _open(outcome, device, replace(models, generator=model)) as opened:
         for secret in sorted(form for canary in silo.canaries.masked for form in _written(device, canary)):
-            model.secret = secret
+            model.script = secret
             said = opened.ask(questions[0], mode)
             assert isinstance(said, Answer)
             shown = found_in(said.text.encode(), silo.canaries.masked)
@@ -286,9 +253,6 @@ def test_the_records_of_a_database_leave_without_canaries(tmp_path: Path, models
         assert found_in(_sent(record), canaries) == set()
 
 
-# --- errors ---------------------------------------------------------------------------------------
-
-
 def _unreadable(federation: Federation) -> None:
     folder = federation.root / "data" / "alder"
     for file in folder.iterdir():
@@ -335,8 +299,6 @@ def test_errors_that_leave_a_device_hold_no_canary(
     assert found_in("\n".join(run.logs).encode(), MASKED + SENTENCES) == set()
     assert found_under(run.results, MASKED + SENTENCES) == set()
 
-
-# --- the search itself ------------------------------------------------------------------------------
 
 HIDING: list[Callable[[bytes], bytes]] = [
     lambda text: text,

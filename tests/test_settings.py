@@ -75,16 +75,6 @@ def test_a_preset_changes_what_it_names_and_can_be_run(file: Path) -> None:
     assert {key for key, value in Settings().flat().items() if told.flat()[key] != value} == preset.keys()
 
 
-def test_each_paper_has_a_preset() -> None:
-    assert {file.stem for file in (ROOT / "presets").glob("*.toml")} == {
-        "fd-rag",
-        "hkvm-rag",
-        "hyfedrag",
-        "dgrag",
-        "drag",
-    }
-
-
 WRONG: list[tuple[str, Plain, str]] = [
     ("memory.delta", 1.5, "less than or equal to 1"),
     ("memory.delta", "0.8", "valid number"),
@@ -249,8 +239,3 @@ def test_home(configured: str, environment: str | None, expected: str, monkeypat
     if environment:
         monkeypatch.setenv("FEDRAG_HOME", environment)
     assert fedrag_home(configured) == Path(expected)
-
-
-def test_settings_cannot_be_changed() -> None:
-    with pytest.raises(ValueError, match="frozen"):
-        Settings().seed = 3  # type: ignore[misc]

@@ -53,8 +53,6 @@ from tests.wire_samples import DIMENSION, RUN, SECRET, answer, array, delta, ite
 KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (*wire.LIMITS, wire.Failure)}
 
 
-# --- round trips ---------------------------------------------------------------------------------
-
 ANY = st.characters(codec="utf-8")
 PRINTED = st.characters(codec="utf-8", exclude_categories=["C", "Z"], include_characters=" ")
 
@@ -274,8 +272,6 @@ def test_a_delta_costs_little_more_than_its_texts_and_vectors(count: int) -> Non
     assert raw < wire.size_of(content) <= 1.6 * raw
     assert len(recorddict_to_proto(content).SerializeToString()) <= 1.6 * raw
 
-
-# --- bounds, at the sender and at the receiver ------------------------------------------------------
 
 VECTOR = unit(1)
 COST = Cost()

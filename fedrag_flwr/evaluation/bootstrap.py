@@ -48,22 +48,10 @@ def mean_interval(
 ) -> Interval:
     """Bootstrap the mean of one value for each question.
 
-    Parameters
-    ----------
-    values
-        One value for each question, shape (n,).
-    rng
-        The source of randomness.
-    groups
-        The device of each question, shape (n,): the estimate is then the mean of the devices' means, and questions are
-        drawn anew within each device. A device with fewer than five takes its spread from all questions.
-    resamples
-        Number of bootstrap resamples.
-
-    Raises
-    ------
-    SettingError
-        There are no values, their shapes differ, or the number of resamples is out of range.
+    `values` and `groups`, the device of each question, have shape (n,). With groups the estimate is the mean of the
+    devices' means, and questions are drawn anew within each device; one with fewer than five takes its spread from all
+    questions. Raises SettingError: there are no values, their shapes differ, or the number of resamples is out of
+    range.
     """
     return _interval(np.asarray(values, dtype=np.float64), _wilson, rng, groups, resamples)
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedrag_flwr.evaluation.measures import contenders, label
+from fedrag_flwr.evaluation.rows import MISSING
 from fedrag_flwr.evaluation.scoring import PATHS, SystemResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MISSING = "missing"
 COLOURS = {
     "memorizer": "#0e7c74",
     "cognizer": "#2f64cf",

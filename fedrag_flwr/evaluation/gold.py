@@ -38,12 +38,8 @@ def read_gold(path: str | Path) -> list[GoldQuestion]:
 
     A line has ``id, question, answer`` and optionally ``aliases, kind, documents, home, split, must``.
 
-    Raises
-    ------
-    SourceError
-        The file is missing or holds no question.
-    DocumentError
-        A line is malformed or repeats an id; the error names its number.
+    Raises SourceError: the file is missing or holds no question. Raises DocumentError: a line is malformed or repeats
+    an id; the error names its number.
     """
     path = Path(path)
     try:
@@ -80,19 +76,8 @@ def _fields(line: bytes, where: str) -> dict[str, object]:
 def gold_of(fields: Mapping[str, object], where: str, known: Container[str] = ()) -> GoldQuestion:
     """Make a gold question of fields named as `read_gold` has them.
 
-    Parameters
-    ----------
-    fields
-        Of whatever types.
-    where
-        File and line, for the error.
-    known
-        Ids that others have.
-
-    Raises
-    ------
-    DocumentError
-        A field is absent, too long or of another type, or the id is another question's.
+    `where`: file and line, for the error; `known`: ids that others have. Raises DocumentError: a field is absent, too
+    long or of another type, or the id is another question's.
     """
 
     def text(key: str, default: str | None = None) -> str:

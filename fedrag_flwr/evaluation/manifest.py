@@ -96,20 +96,9 @@ def collect_manifest(
 ) -> Manifest:
     """Collect the manifest of a run.
 
-    Parameters
-    ----------
-    settings
-        The run's settings.
-    seed
-        The run's seed.
-    models
-        Model ids by role (``{"encoder": ..., "generator": ...}``).
-    started
-        When the run began, with its time zone; now by default.
-    seconds
-        Wall-clock seconds that the run took.
-    load
-        Processes that wanted a core meanwhile, on average; those of the last five minutes by default.
+    `models`: ids by role (``{"encoder": ..., "generator": ...}``); `started`: with its time zone, now by default;
+    `seconds`: wall-clock seconds that the run took; `load`: processes that wanted a core meanwhile, on average, by
+    default of the last five minutes.
     """
     return Manifest(
         settings={key: _publishable(value, key) for key, value in settings.items()},

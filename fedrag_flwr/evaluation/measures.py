@@ -107,14 +107,7 @@ def leaders(
 ) -> frozenset[str]:
     """Name the contenders with the best value, where there is something to choose.
 
-    Parameters
-    ----------
-    systems
-        All that are shown.
-    values
-        One of each, in their order.
-    higher_is_better
-        None where neither more nor less is.
+    `values`: one of each system, in their order; `higher_is_better`: None where neither more nor less is.
     """
     among = contenders(systems)
     found = {name: value for name, value in zip(systems, values, strict=True) if name in among and value is not None}

@@ -40,12 +40,7 @@ class AskedQuestion:
 def render_report(summary: Summary, rows: Sequence[AnswerRow], *, title: str = "") -> str:
     """Render the report of a run as one HTML page that needs no network; all texts are treated as untrusted.
 
-    Parameters
-    ----------
-    summary, rows
-        The run's summary and answers.
-    title
-        A name for the run, shown in the heading.
+    `title`: a name for the run, shown in the heading.
     """
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup

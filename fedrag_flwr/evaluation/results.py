@@ -49,12 +49,8 @@ def write_results(
     What cannot be written whole leaves older results as they were. Of older results summary.json goes first, and the
     new one comes last: where it is, the others are too, and they are of the same answers.
 
-    Raises
-    ------
-    SettingError
-        The run id is not a plain file name, or there is no system.
-    StoreFullError, StoreError
-        The disk is full, or the folder cannot be written.
+    Raises SettingError: the run id is not a plain file name, or there is no system. Raises StoreFullError or
+    StoreError: the disk is full, or the folder cannot be written.
     """
     check_run_id(run_id)
     if not systems:
@@ -84,10 +80,8 @@ def write_results(
 def writing(where: str) -> Iterator[None]:
     """Turn the file system's errors about results into our own; `where` says whose.
 
-    Raises
-    ------
-    StoreFullError, StoreError
-        The disk is full, or something cannot be written; errors of our own stay what they are.
+    Raises StoreFullError or StoreError: the disk is full, or something cannot be written; errors of our own stay what
+    they are.
     """
     try:
         yield
@@ -101,10 +95,7 @@ def writing(where: str) -> Iterator[None]:
 def check_run_id(run_id: str, where: str = "run id") -> None:
     """Refuse what `write_results` does not take as a run's id.
 
-    Raises
-    ------
-    SettingError
-        The run id is not a plain file name; `where` says what gave it.
+    Raises SettingError: the run id is not a plain file name; `where` says what gave it.
     """
     if not _RUN_ID.fullmatch(run_id):
         raise SettingError(
@@ -117,12 +108,8 @@ def check_run_id(run_id: str, where: str = "run id") -> None:
 def read_summary(path: Path) -> Summary:
     """Read and check a summary.json, or the one in a run's folder.
 
-    Raises
-    ------
-    NotFoundError
-        There is no such file.
-    StoreCorruptError
-        The file is not JSON, or a field is absent, of the wrong type or out of range; the message names the field.
+    Raises NotFoundError: there is no such file. Raises StoreCorruptError: the file is not JSON, or a field is absent,
+    of the wrong type or out of range; the message names the field.
     """
     file = path / SUMMARY if path.is_dir() else path
     return _parse(Summary, _read(file), file.name)

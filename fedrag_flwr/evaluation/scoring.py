@@ -67,36 +67,8 @@ class DeviceResult:
 class SystemResult:
     """One system's results over all questions.
 
-    Parameters
-    ----------
-    acc, f1, em, abstained, missing, paths, llm_calls, tokens_in, tokens_out
-        Computed for each device and then averaged over devices (FD-RAG 5.1): shares of all questions in [0, 1], costs
-        per answer. `paths` and `missing` together sum to 1; what failed is missing.
-    latency_s
-        Mean as above; percentiles over all answers. Replayed answers are left out.
-    messages, bytes_up, bytes_down, by_phase, missing_devices
-        Totals of the run.
-    counts
-        What the system counted of its own steps, such as memories that fusion merged.
-    peak_rss_mb
-        Largest peak memory of any device.
-    n
-        Number of questions.
-    replayed
-        Share of answers whose generation came from the cache.
-    ignored
-        Answers to questions that were not asked, and second answers to one question.
-    answerable_abstained, unanswerable_abstained
-        Shares of abstention in these two groups; None where the group is empty.
-    kinds, by_path
-        Means over all questions of a kind, and over all questions that took a path.
-    devices
-        Results of each device at which questions were asked.
-    upper_bound
-        Whether its answers were chosen by the gold: it shows what could be reached, and is best of nothing.
-    intervals, versus
-        95 % bootstrap intervals of ACC, F1, EM and mean latency by their headings, and of the ACC difference to each
-        other system.
+    Shares, costs, paths and mean latency are computed for each device and then averaged over devices (FD-RAG 5.1).
+    `paths` and `missing` together sum to 1; what failed is missing.
     """
 
     acc: Share
@@ -104,27 +76,28 @@ class SystemResult:
     em: Share
     abstained: Share
     paths: Mapping[str, Share]
-    latency_s: Latency
+    latency_s: Latency  # percentiles over all answers; replayed ones are left out
     llm_calls: Amount
     tokens_in: Amount
     tokens_out: Amount
     messages: Number
     bytes_up: Number
     bytes_down: Number
-    peak_rss_mb: Amount
-    n: Number = 0
+    peak_rss_mb: Amount  # largest of any device
+    n: Number = 0  # questions
     missing: Share = 0.0
-    replayed: Share = 0.0
-    ignored: Number = 0
-    answerable_abstained: Share | None = None
+    replayed: Share = 0.0  # whose generation came from the cache
+    ignored: Number = 0  # answers to questions that were not asked, and second answers to one
+    answerable_abstained: Share | None = None  # None where there is no such question
     unanswerable_abstained: Share | None = None
-    kinds: Mapping[str, GroupResult] = field(default_factory=dict)
+    kinds: Mapping[str, GroupResult] = field(default_factory=dict)  # means over all questions of a kind
     by_path: Mapping[str, GroupResult] = field(default_factory=dict)
-    devices: Mapping[str, DeviceResult] = field(default_factory=dict)
+    devices: Mapping[str, DeviceResult] = field(default_factory=dict)  # at which questions were asked
     by_phase: Mapping[str, PhaseTraffic] = field(default_factory=dict)
     missing_devices: Mapping[str, str] = field(default_factory=dict)
-    counts: Mapping[str, Number] = field(default_factory=dict)
-    upper_bound: bool = False
+    counts: Mapping[str, Number] = field(default_factory=dict)  # of its own steps, such as memories that fusion merged
+    upper_bound: bool = False  # whether its answers were chosen by the gold; it is best of nothing
+    # 95 % bootstrap intervals of ACC, F1, EM and mean latency by their headings, and of the ACC difference to others
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     versus: Mapping[str, Interval] = field(default_factory=dict)
 
@@ -142,25 +115,10 @@ def score_system(
     peak_rss_mb: Mapping[str, float] | None = None,
     counts: Mapping[str, int] | None = None,
 ) -> SystemResult:
-    """Score one system's answers.
+    """Score one system's answers, which may come in any order.
 
-    Parameters
-    ----------
-    gold
-        The questions that were asked, each with a distinct id.
-    answers
-        The answers that came, in any order.
-    traffic
-        What the run sent.
-    peak_rss_mb
-        Peak memory of each device, in MB.
-    counts
-        What the system counted of its own steps.
-
-    Raises
-    ------
-    SettingError
-        There are no gold questions, or two have the same id.
+    `peak_rss_mb`: peak memory of each device, in MB; `counts`: what the system counted of its own steps. Raises
+    SettingError: there are no gold questions, or two have the same id.
     """
     asked = {question.question_id for question in gold}
     if not gold or len(asked) != len(gold):

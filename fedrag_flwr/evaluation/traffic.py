@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
+from operator import add, sub
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,20 +20,10 @@ class PhaseTraffic:
     seconds: float = 0.0
 
     def __add__(self, other: PhaseTraffic) -> PhaseTraffic:
-        return PhaseTraffic(
-            self.messages + other.messages,
-            self.bytes_up + other.bytes_up,
-            self.bytes_down + other.bytes_down,
-            self.seconds + other.seconds,
-        )
+        return PhaseTraffic(*map(add, astuple(self), astuple(other)))
 
     def __sub__(self, other: PhaseTraffic) -> PhaseTraffic:
-        return PhaseTraffic(
-            self.messages - other.messages,
-            self.bytes_up - other.bytes_up,
-            self.bytes_down - other.bytes_down,
-            self.seconds - other.seconds,
-        )
+        return PhaseTraffic(*map(sub, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,11 @@ class SourceRouter:
 
     def chances(self, question: Floats, devices: Sequence[Centroids]) -> Values:
         """The chance that each device has something relevant, shape (devices,)."""
-        scaled = (features_of(question, devices) - self.mean) / self.deviation
+        return self.chances_of(features_of(question, devices))
+
+    def chances_of(self, features: Values) -> Values:
+        """The same from what the network reads, shape (devices, features)."""
+        scaled = (features - self.mean) / self.deviation
         active = np.maximum(scaled @ self.hidden + self.hidden_bias, 0.0)
         return np.asarray(1.0 / (1.0 + np.exp(-(active @ self.output + self.output_bias))), dtype=np.float64)
 

@@ -10,7 +10,6 @@ from itertools import zip_longest
 
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.text.pipeline import Pipeline
-from simulations.baselines.entities import NAMES
 
 # What is told of hardly anything: a question with one of these in place of its own relation or thing has no answer.
 _RELATIONS = (
@@ -24,6 +23,9 @@ _INVENTED = (
     *("Ostrel Vane", "Marrow Quill", "Tessaly Brund", "Corvin Hale", "Idris Fennel", "Sable Orrin", "Wexham Tarn"),
     *("Pell Harrow", "Brisa Kolm", "Odo Lanting"),
 )
+_NAMES = frozenset(
+    {"PERSON", "ORG", "GPE", "LOC", "FAC", "NAME", "PRODUCT", "EVENT", "WORK_OF_ART", "NORP", "LAW", "LANGUAGE"}
+)
 MARK = "~"  # in the id of a question that was made up
 _OPENS = re.compile(r"\b(who|which \w+|what \w+)\s+(\w+ed|built|wrote|made|won|led|gave|found|took|ran|drew)\b", re.I)
 
@@ -34,7 +36,7 @@ def made_up(questions: Sequence[GoldQuestion], pipeline: Pipeline, most: int, se
     answerable = [gold for gold in questions if gold.answer]
     named: list[tuple[GoldQuestion, str]] = []  # each with the longest name that it says
     for gold in answerable:
-        names = [fact.text for fact in pipeline.question(gold.text).facts if fact.type in NAMES]
+        names = [fact.text for fact in pipeline.question(gold.text).facts if fact.type in _NAMES]
         if names and not gold.must:
             named.append((gold, max(names, key=len)))
     opened = [(gold, found) for gold in answerable if (found := _OPENS.search(gold.text))]

@@ -5,26 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.evaluation.gold import GoldQuestion
-from fedrag_flwr.hypergraph.base import Units
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.models.generator import LlamaGenerator
-from fedrag_flwr.models.load import load_encoder
 from fedrag_flwr.nodes import store_root
-from fedrag_flwr.records import BuildReport
-from fedrag_flwr.retrieval.dense import QuestionVectors
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from simulations.answers.sets import departments, rows_after
-from simulations.baselines import Keep, Limits, Substrate
 from simulations.bench.plan import DEPARTMENTS, BenchPlan
 from simulations.corpora.partition import Partition, partition_documents, write_partition
 from simulations.fixtures.kept_devices import notes_of
@@ -46,7 +38,6 @@ class Fixture:
     gold: tuple[GoldQuestion, ...]  # the questions that are asked
     # the folder of what is found: what walks teach the devices is kept for each such folder apart
     results: Path = Path()
-    _substrates: dict[str, Substrate] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -68,12 +59,10 @@ class Fixture:
         return EdgeDevice(name, Path(settings.data.root) / name, root, settings, self.models)
 
     def forget(self) -> None:
-        """Let no system profit from one before it that asked the same: no prompt, no question's vector is kept."""
+        """Let no system profit from one before it that asked the same: no prompt is kept."""
         generator = self.models.generator()
         if isinstance(generator, LlamaGenerator):
             generator.forget_prompt()
-        for substrate in self._substrates.values():
-            substrate.questions.forget()
 
     def walker(self, system: str) -> str:
         """Under which name the devices note what a system's walks for these results teach them."""
@@ -84,42 +73,6 @@ class Fixture:
         for name in self.devices:
             for notes in store_root(self.settings, name).glob(f"{notes_of(self.walker(system))}*"):
                 notes.unlink(missing_ok=True)
-
-    def read(self) -> tuple[BuildReport, ...]:
-        """Read and encode the documents of all devices; what a store holds already costs nothing."""
-        reports = []
-        for name in self.devices:
-            with self.device(name) as device:
-                reports.append(device.build(memories=False))
-        return tuple(reports)
-
-    def substrate(self, name: str) -> Substrate:
-        """A device's documents as local baselines share them, once they were read."""
-        if name not in self._substrates:
-            with self.device(name) as device:
-                passages = tuple(device.store.passages())
-                sentences = [sentence.id for passage in passages for sentence in passage.sentences]
-                models = self.settings.models
-                self._substrates[name] = Substrate(
-                    device=name,
-                    documents=tuple(map(device.store.document, sorted(device.store.digests()))),
-                    passages=passages,
-                    passage_vectors=_in_order(device.store.units("paragraph"), [passage.id for passage in passages]),
-                    sentence_vectors=_in_order(device.store.units("sentence"), sentences),
-                    questions=QuestionVectors(load_encoder(models.encoder, threads=models.threads)),
-                    pipeline=self.models.pipeline,
-                    generator=self.models.generator,
-                    limits=Limits.of(self.settings),
-                    seed=self.settings.seed,
-                    keep=Keep(store_root(self.settings, name).with_name(f"{name}@baselines")),
-                )
-        return self._substrates[name]
-
-
-def _in_order(units: Units, ids: Sequence[str]) -> NDArray[np.float32]:
-    """The vectors of units in the order of some ids."""
-    row = {unit: number for number, unit in enumerate(units.ids)}
-    return units.vectors[[row[unit] for unit in ids]]
 
 
 def make_fixture(plan: BenchPlan, results: Path = Path()) -> Fixture:

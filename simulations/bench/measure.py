@@ -16,6 +16,6 @@ def seconds_of(act: Callable[..., object], *given: Any) -> float:
 
 
 def memory_mb(what: str = "VmRSS") -> float:
-    """The memory of this process in MB (MiB), resident now, or the most so far ("VmHWM")."""
+    """The memory of this process in MB of 10^6 bytes, resident now, or the most since it was reset ("VmHWM")."""
     lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{what}:"))
+    return next(int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith(f"{what}:"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,6 @@ from fedrag_flwr.records import Answer, Cost
 from simulations.bench.fixture import Fixture
 from simulations.bench.plan import BenchPlan
 from simulations.bench.rows import Row, Rows
-from simulations.bench.run import READING
 from simulations.bench.systems import changes_of
 
 MEMORIZER, COGNIZER, ORACLE = "fd-rag-memorizer", "fd-rag-cognizer", "oracle-router"
@@ -106,24 +104,15 @@ def where_are(devices: Collection[str], home: str) -> str:
 def prepared_frame(plan: BenchPlan, fixture: Fixture, rows: Rows) -> DataFrame:
     """What systems did before their first question, summed over devices.
 
-    Where a local baseline is asked, the documents are read and encoded before any system prepares itself: that has a
-    line of its own and is charged to none. A store that an earlier run or system built costs nothing again, and what
-    devices and server told each other for an earlier one is not sent again: of systems that exchange the same, the
-    first has the bytes.
+    A store that an earlier run or system built costs nothing again, and what devices and server told each other for an
+    earlier one is not sent again: of systems that exchange the same, the first has the bytes.
     """
     found = []
-    for system in (READING, *plan.systems):
+    for system in plan.systems:
         if (system, "") not in rows:
             continue
         row = rows[system, ""]
-        costs = [*(report.cost for report in row.builds), *(one.cost for one in row.constructions)]
-        total = sum(costs, Cost())
-        made: Counter[str] = Counter()
-        for count in (text for one in row.constructions for text in one.counts):
-            what, _, number = count.partition("=")
-            made[what] += int(number)
-        if memories := sum(report.items for report in row.builds if report.corpus_tokens):  # else they were there
-            made["memories"] = memories
+        total = sum((report.cost for report in row.builds), Cost())
         found.append(
             {
                 "setting": plan.setting,
@@ -137,7 +126,8 @@ def prepared_frame(plan: BenchPlan, fixture: Fixture, rows: Rows) -> DataFrame:
                 "bytes up": row.traffic.bytes_up,
                 "bytes down": row.traffic.bytes_down,
                 "server s": round(row.server_seconds, 1),
-                "made": ", ".join(f"{number} {what}" for what, number in made.items()),
+                # else they were there
+                "memories": sum(report.items for report in row.builds if report.corpus_tokens),
             }
         )
     return DataFrame(found)

@@ -25,20 +25,9 @@ def hit_at(relevant: Sequence[bool], k: int) -> float:
     return float(any(relevant[:k]))
 
 
-def ndcg_at(relevant: Sequence[bool], k: int, known: int) -> float:
-    """Return the discounted gain of the first k places over the best possible one (Järvelin and Kekäläinen 2002).
-
-    Parameters
-    ----------
-    relevant
-        By falling rank.
-    k
-        Places that count.
-    known
-        How many relevant ones there are in all, at least 1.
-    """
-    gain = sum(1.0 / math.log2(place + 1) for place, one in enumerate(relevant[:k], 1) if one)
-    return gain / sum(1.0 / math.log2(place + 1) for place in range(1, min(k, known) + 1))
+def ndcg_at(relevant: Sequence[bool], k: int) -> float:
+    """Return nDCG of the first k places where one alone can be relevant (Järvelin and Kekäläinen 2002)."""
+    return next((1.0 / math.log2(place + 1) for place, one in enumerate(relevant[:k], 1) if one), 0.0)
 
 
 Floats = NDArray[np.float64]
@@ -46,18 +35,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class RiskCoverage:
-    """The curve of a confidence score.
+    """The curve of a confidence score."""
 
-    Parameters
-    ----------
-    coverage
-        Share of the questions answered, rising from 1/n to 1, one entry for each distinct score.
-    risk
-        Share of wrong ones among them.
-    """
-
-    coverage: Floats
-    risk: Floats
+    coverage: Floats  # share of the questions answered, rising from 1/n to 1, one entry for each distinct score
+    risk: Floats  # share of wrong ones among them
 
     @property
     def area(self) -> float:
@@ -74,10 +55,7 @@ class RiskCoverage:
 def risk_coverage(scores: Sequence[float], wrong: Sequence[bool]) -> RiskCoverage:
     """Draw the curve of scores, each with whether its answer was wrong; questions of equal score stand together.
 
-    Raises
-    ------
-    ValueError
-        There is no question, or not one mark for each score.
+    Raises ValueError: there is no question, or not one mark for each score.
     """
     if not scores or len(scores) != len(wrong):
         raise ValueError("a curve needs questions, and a mark for each")

@@ -10,7 +10,6 @@ from pydantic import TypeAdapter
 
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.records import Answer, BuildReport, failed
-from simulations.baselines import Construction
 from simulations.bench.kept_rows import KeptRows
 
 
@@ -26,7 +25,6 @@ class Row:
     answer: Answer | None = None
     traffic: Traffic = field(default_factory=Traffic)
     builds: tuple[BuildReport, ...] = ()
-    constructions: tuple[Construction, ...] = ()
     server_seconds: float = 0.0
 
     @property

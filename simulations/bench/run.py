@@ -13,15 +13,13 @@ from fedrag_flwr.errors import StoreLockedError
 from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import fedrag_home
-from simulations.baselines import BASELINES, Construction
 from simulations.bench.fixture import Fixture, make_fixture
 from simulations.bench.kept_rows import this_code
 from simulations.bench.plan import BenchPlan
-from simulations.bench.rows import Row, Rows
+from simulations.bench.rows import Rows
 from simulations.bench.systems import WALKS, System, make_system, order_of, refuse_clashes
 
 Tell = Callable[[str], None]
-READING = "reading the documents"  # stands as a system's name, and is no system's
 
 
 def run_plan(plan: BenchPlan, out: Path, tell: Tell) -> tuple[Fixture, Rows]:
@@ -66,8 +64,6 @@ def _run(names: Sequence[str], fixture: Fixture, rows: Rows, tell: Tell) -> None
     for name in waiting:
         if name in WALKS and not rows.of(name):
             fixture.forget_walks(name)
-    if any(name in BASELINES for name in waiting):
-        _read(fixture, rows)
     if not waiting:  # a finished run is told once more
         return
     with ExitStack() as opened:
@@ -82,13 +78,6 @@ def _run(names: Sequence[str], fixture: Fixture, rows: Rows, tell: Tell) -> None
                     done += 1
                     minutes = (time.monotonic() - start) / done * (total - done) / 60
                     tell(f"{fixture.name}: {done}/{total}, {minutes:.0f} min left, {name}")
-
-
-def _read(fixture: Fixture, rows: Rows) -> None:
-    """Read the documents before any system does, so that what that costs hangs on no order; the first time is kept."""
-    made = tuple(Construction(report.cost, (f"documents={report.added}",)) for report in fixture.read())
-    if (READING, "") not in rows:
-        rows.add(Row(READING, constructions=made))
 
 
 def _prepared(name: str, fixture: Fixture, rows: Rows, tell: Tell, opened: ExitStack) -> System:

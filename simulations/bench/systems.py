@@ -15,7 +15,6 @@ from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.records.isolate import isolated
 from fedrag_flwr.settings import Plain, Settings
-from simulations.baselines import BASELINES, build_baseline
 from simulations.bench.fixture import Fixture
 from simulations.bench.rows import Row
 from simulations.fixtures.kept_devices import KeptDevices, overhear
@@ -96,33 +95,22 @@ class Alone:
 
 
 class AtHome:
-    """A way of answering at each device alone, over what is its own: a baseline, or one of `ON_DEVICE`."""
+    """A way of answering at each device alone, over what is its own: one of `ON_DEVICE`."""
 
     def __init__(self, name: str, fixture: Fixture) -> None:
-        self._name, self._fixture = name, fixture
+        self._name, self._fixture, self._way = name, fixture, ON_DEVICE[name]
         self._devices: dict[str, EdgeDevice] = {}
-        self._answer: dict[str, Callable[[Question], Answer]] = {}
 
     def prepare(self) -> Row:
-        """Build what each device answers from; a baseline over documents that the fixture has read."""
-        names = self._fixture.devices
-        if self._name in BASELINES:
-            built = {name: build_baseline(self._name, self._fixture.substrate(name)) for name in names}
-            self._answer = {name: baseline.answer for name, (baseline, _) in built.items()}
-            return Row(self._name, constructions=tuple(made for _, made in built.values()))
-        way = ON_DEVICE[self._name]
-        self._devices = {name: self._fixture.device(name, way.changes) for name in names}
-        reports = tuple(device.build(memories=way.memories) for device in self._devices.values())
+        """Build what each device answers from."""
+        self._devices = {name: self._fixture.device(name, self._way.changes) for name in self._fixture.devices}
+        reports = tuple(device.build(memories=self._way.memories) for device in self._devices.values())
         return Row(self._name, builds=reports)
 
     def ask(self, question: Question) -> Row:
         """Ask at the question's home; nothing is sent."""
-        return Row(self._name, question.id, isolated(question.id, lambda: self._answered(question)))
-
-    def _answered(self, question: Question) -> Answer:
-        if self._name in BASELINES:
-            return self._answer[question.home](question)
-        return ON_DEVICE[self._name].ask(self._devices[question.home], question)
+        answer = isolated(question.id, lambda: self._way.ask(self._devices[question.home], question))
+        return Row(self._name, question.id, answer)
 
     def close(self) -> None:
         """Close the devices."""
@@ -148,7 +136,7 @@ ON_DEVICE: Mapping[str, Alone] = {
 WALKS = ("topic-walk", "random-walk", "flooding")
 # The papers that they are after score what the model wrote: it is not declined for being unlikely.
 AS_WRITTEN: Mapping[str, Plain] = {"inference.abstain-below": 0.0}
-# Sentences may fill the budget of words that local baselines have: what differs is where they come from.
+# Sentences may fill some 400 words: what differs is where they come from.
 WHOLE_BUDGET: Mapping[str, Plain] = {**AS_WRITTEN, "inference.remote-units": 20}
 CHANGES: Mapping[str, Mapping[str, Plain]] = {
     **dict.fromkeys(("local-graph", "summary-routing", *WALKS), AS_WRITTEN),
@@ -160,7 +148,7 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Plain]]] = {
     "fedrag-no-summaries": ("fedrag", {"fedrag.without": "summaries, cache"}),
 }
 TRAINED = "controller-fedavg"  # it trains on devices' own questions, and here they have only those that are asked
-SYSTEMS = (*(name for name in STRATEGIES if name != TRAINED), *VARIANTS, *ON_DEVICE, *BASELINES)
+SYSTEMS = (*(name for name in STRATEGIES if name != TRAINED), *VARIANTS, *ON_DEVICE)
 
 
 def refuse_clashes(systems: Sequence[str], base: Settings, changes: Mapping[str, Plain]) -> None:

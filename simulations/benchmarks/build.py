@@ -12,11 +12,9 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 import pandas as pd
-import typer
 from pandas import DataFrame
 
 from fedrag_flwr.device import EdgeDevice
@@ -28,23 +26,21 @@ from fedrag_flwr.settings import Settings, fedrag_home
 from simulations.bench.frame import Bench
 from simulations.corpora.sentences import pooled_documents
 
+DOCUMENTS = 1_000  # of the device
 CHANGED = (1, 1, 1, 10, 100)  # documents before each further build
 CHUNK = 130  # words of a plain index's passage
 WARMING = Document("warming", "Ossel", "The Ossel is a river that rises on Mount Cairl. It is 410 kilometres long.", "")
 
 
-def run(
-    bench: Bench,
-    documents: Annotated[int, typer.Option(help="Documents of the device.")] = 1_000,
-) -> None:
+def run(bench: Bench) -> None:
     """Build, build again, change documents and build; by stage, beside a plain index of the same texts."""
-    count = bench.sized(documents, 8)
+    count = bench.sized(DOCUMENTS, 8)
     steps = bench.sized(CHANGED, CHANGED[:1])
     found = pooled_documents(bench.data(), max(20, count // 8))
     if len(found) < count + sum(steps):
         found = pooled_documents(bench.data())
     settings = Settings.from_config({"models.generation-cache": False, **bench.changes})
-    models = load_models(settings.models, fedrag_home())
+    models = load_models(settings.models, fedrag_home(settings.home))
     with tempfile.TemporaryDirectory() as folder:
         builds, stages, types = measure(found, count, steps, settings, models, Path(folder))
     bench.table("build", builds)

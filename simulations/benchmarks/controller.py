@@ -12,10 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated
 
 import numpy as np
-import typer
 from pandas import DataFrame, concat
 
 from fedrag_flwr.records import ControllerUpdate
@@ -45,6 +43,7 @@ from simulations.corpora.sentences import DATASETS
 from strategies.controller_fedavg import fedavg
 
 SEED, MOST = 7, 10
+ROWS = 500  # of each set and split, at most
 CALIBRATED = "calibrated key spaces"
 KEY_SPACES = tuple(f"{name}{RARE}" for name in SPACES)
 KEY = f"{PATHS}{RARE}"
@@ -65,16 +64,12 @@ Extra = Mapping[str, Sequence[Ranking]]  # rankings that were made here, by name
 Measured = Mapping[str, "DataFrame"]  # by ranker: each question's measures
 
 
-def run(
-    bench: Bench,
-    train: Annotated[int, typer.Option(help="Training rows of each set, at most.")] = 500,
-    dev: Annotated[int, typer.Option(help="Dev rows of each set, at most.")] = 500,
-) -> None:
+def run(bench: Bench) -> None:
     """Rank, fit, and compare."""
     splits = {
         name: Split(
-            ranked_questions(bench.data(), name, "train", bench.sized(train, 3), bench.tell),
-            ranked_questions(bench.data(), name, "dev", bench.sized(dev, 1), bench.tell),
+            ranked_questions(bench.data(), name, "train", bench.sized(ROWS, 3), bench.tell),
+            ranked_questions(bench.data(), name, "dev", bench.sized(ROWS, 1), bench.tell),
         )
         for name in DATASETS
     }

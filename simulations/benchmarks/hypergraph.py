@@ -13,11 +13,9 @@ import time
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 import torch
-import typer
 from numpy.typing import NDArray
 from pandas import DataFrame, Series
 from torch import Tensor
@@ -34,6 +32,8 @@ from simulations.corpora.multihop import read_multihop
 from simulations.corpora.sentences import DATASETS, encoded, pooled_documents, sentence_units, sentences_of
 
 SEED = 7
+SIZES = (1_000, 4_000, 16_000, 64_000)  # sentences
+CURVES = 100  # dev rows of each set for the loss curves
 DENSE = 4_000  # sentences from which the dense method learns, too
 EARLY = (10, 20, 50)  # steps after which the decrease is told
 _MOST_ROWS = 1_024  # prototypes for which eq. 7 is exact
@@ -43,13 +43,9 @@ Floats = NDArray[np.float64]
 Vectors = NDArray[np.floating]
 
 
-def run(
-    bench: Bench,
-    sizes: Annotated[str, typer.Option(help="Sentences, separated by commas.")] = "1000,4000,16000,64000",
-    questions: Annotated[int, typer.Option(help="Dev rows of each set for the loss curves.")] = 100,
-) -> None:
+def run(bench: Bench) -> None:
     """Learn from more and more sentences, and record the loss at each step."""
-    counts = [int(size) for size in bench.sized(sizes, "40,80").split(",")]
+    counts = bench.sized(SIZES, (40, 80))
     texts = sentences_of(pooled_documents(bench.data()))[: max(counts)]
     vectors = encoded(texts, "pooled sentences")
     kept, rows = bench.rows(), {}
@@ -64,7 +60,7 @@ def run(
         bench.table("dense", DataFrame([rows[many], other]).round(4), f"At {many} sentences")
     learnt = {}
     for name, file in DATASETS.items():
-        first = read_multihop(bench.data() / f"{file}.jsonl.gz", "dev", bench.sized(questions, 1), None).documents
+        first = read_multihop(bench.data() / f"{file}.jsonl.gz", "dev", bench.sized(CURVES, 1), None).documents
         own = encoded(sentences_of(first), f"sentences of {name}")
         learnt[name] = learn([sentence_units(own)], LearningSettings(), np.random.default_rng(SEED))
     bench.table("convergence", DataFrame([convergence(name, one) for name, one in learnt.items()]))
@@ -89,9 +85,6 @@ def convergence(name: str, learnt: Learning) -> Row:
         "least margin": f"{(-np.diff(loss) - steps / 2.0 * squares).min():.1e}",
         "share of the bound": f"{squares.min() * steps.sum() / (2.0 * drop):.1e}",
     }
-
-
-# --- one size, in a process of its own ------------------------------------------------------------
 
 
 def measure_sparse(vectors: NDArray[np.float32]) -> Row:
@@ -139,9 +132,6 @@ def _baseline_mb() -> float:
     return memory_mb("VmHWM")
 
 
-# --- the objective as the paper writes it: hard memberships ---------------------------------------
-
-
 def separation(prototypes: Vectors, margin: float, most_rows: int = _MOST_ROWS) -> float:
     """Compute eq. 7 as written.
 
@@ -186,9 +176,6 @@ def hard_objective(vectors: Vectors, weights: Floats, entries: Entries, settings
         norms[chunk] = np.linalg.norm(vectors[rows[chunk]] - prototypes[edges[chunk]], axis=1)
     intra = float((np.bincount(edges, norms) / np.bincount(edges)).sum()) / entries.edge_count
     return settings.intra_weight * intra + (1.0 - settings.intra_weight) * separation(prototypes, settings.margin)
-
-
-# --- the dense method: eq. 4-8 in torch with memberships as weights -------------------------------
 
 
 def learn_dense(group: Units, settings: LearningSettings, rng: np.random.Generator) -> tuple[Floats, list[float]]:

@@ -33,6 +33,7 @@ from fedrag_flwr.text.segment import under_title
 from simulations.bench.frame import Bench
 from simulations.bench.kept_rows import Row
 from simulations.bench.tables import with_interval
+from simulations.corpora.sentences import whole_words
 from simulations.fixtures.demo_home import NAMES, DemoHome, titled_sentences
 
 STRONG: dict[str, Plain] = {"privacy.export": "ldp", "privacy.partition": "demo-strong", "privacy.group-size": 26}
@@ -51,7 +52,7 @@ _RESAMPLES = 2000  # of the documents behind an interval
 
 def run(bench: Bench) -> None:
     """Release everything under each mode, and attack it."""
-    models = load_models(bench.settings.models, fedrag_home())
+    models = load_models(bench.settings.models, fedrag_home(bench.settings.home))
     home = LeakFixture(bench.out / "devices", bench.sized(NAMES, ("people",)), bench.sized(None, 2), step=2)
     home.prepare(models)
     kept = bench.rows("rows", models.generator_id)
@@ -117,7 +118,7 @@ def restoration(device: EdgeDevice, seen: Seen) -> dict[str, float]:
     counts: dict[str, float] = {"names": len(persons)}
     read: set[str] = set()
     for channel, text in shown.items():
-        here = {name for name in persons if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)}
+        here = {name for name in persons if whole_words(name, text)}
         counts[channel] = len(here)
         read |= here
     return counts | {"anywhere": len(read)}

@@ -15,11 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 import pandas as pd
-import typer
 from pandas import DataFrame
 
 from fedrag_flwr.evaluation.bootstrap import share_interval
@@ -36,6 +34,7 @@ from simulations.bench.kept_rows import Row
 from simulations.corpora.sentences import json_lines
 
 FILES = ("presidio_generated_small", "presidio_generated_large", "presidio_synth_v2")
+ROWS = 10_000  # texts of each set, at most
 SORTS = {  # one name for what the sets call by several
     **dict.fromkeys(("STREET_ADDRESS", "ZIP_CODE"), "ADDRESS"),
     "GPE": "LOCATION",
@@ -77,16 +76,13 @@ def read(path: Path, rows: int) -> Iterator[Labelled]:
             yield Labelled(text, tuple(found), row["template_id"])
 
 
-def run(
-    bench: Bench,
-    rows: Annotated[int, typer.Option(help="Texts of each set.")] = 10_000,
-) -> None:
+def run(bench: Bench) -> None:
     """Measure finders and type masking on the labelled sets."""
-    models = load_models(bench.settings.models, fedrag_home())
+    models = load_models(bench.settings.models, fedrag_home(bench.settings.home))
     kept = bench.rows("rows", models.pipeline.id)
     finders = {"plain": plain(models.pipeline), "analyser": analyser(models.pipeline)}
     finders |= {f"type masking, {case}": masked(models.pipeline, change) for case, change in CASES.items()}
-    taken = bench.sized(rows, 3)
+    taken = bench.sized(ROWS, 3)
     told: list[Row] = []
     for file in FILES:
         texts = list(read(bench.data() / f"{file}.jsonl.gz", taken))

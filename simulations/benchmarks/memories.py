@@ -32,14 +32,13 @@ def run(
     first: Annotated[
         bool, typer.Option("--first", help="Write of the questions' documents before all others.")
     ] = False,
-    split: Annotated[str, typer.Option(help="Whose questions memory is asked: test or train.")] = "test",
 ) -> None:
     """Build and write memories, ask memory, and print what came of it; a stopped run goes on where it stopped."""
     models = generators or bench.sized(f"{TEMPLATES},qwen2.5-coder-0.5b-q8,qwen2.5-coder-1.5b", TEMPLATES)
     rows: list[Row] = []
     sheets: list[Row] = []
     for name in named(sets, known_sets(), "set"):
-        asked = read_set(name, bench.data(), split)
+        asked = read_set(name, bench.data(), "test")
         asked = bench.sized(asked, asked.small(2, 1))
         for model in models.split(","):
             for budget in ("0",) if model == TEMPLATES else tokens.split(","):

@@ -7,7 +7,6 @@ share network and holdings. Growth from 100 to 100,000 peers is over made-up kno
 from __future__ import annotations
 
 import math
-import resource
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -23,8 +22,10 @@ from fedrag_flwr.overlay.expertise import LearningRules
 from fedrag_flwr.overlay.sketches import noisy_sketch
 from fedrag_flwr.overlay.topology import make_overlay
 from fedrag_flwr.overlay.walks import WalkRules
+from fedrag_flwr.processes import peak_rss_mb
 from fedrag_flwr.records import WalkKind
 from simulations.bench.frame import Bench
+from simulations.bench.kept_rows import KeptRows, Row
 from simulations.bench.plan import named
 from simulations.overlay.simulator import (
     EPSILON,
@@ -56,7 +57,6 @@ STORES = ((1.0, "S"), (0.7, "S"), (0.5, "S"), (0.7, "T"), (0.5, "T"))  # share o
 MADE_UP_SIZES = (100, 1_000, 10_000, 100_000)
 TOPICS, DOCUMENTS, FEW, EACH = 64, 200, 5, 3  # of the made-up knowledge
 Knowledge = Literal["few", "shared", "hidden"]
-Row = dict[str, Any]
 
 
 def run(
@@ -78,9 +78,14 @@ def run(
 _peers = cache(MmluPeers)  # for all tables
 
 
+def _rows(bench: Bench, name: str) -> KeptRows:
+    """Rows of runs of this size: a quick one's are none of a full one's."""
+    return bench.rows(name, bench.sized("all", "quick"))
+
+
 def walks(bench: Bench) -> None:
     """All walks at all sizes (table 1, figure 3), and how a topic walk shortens with questions (figure 4)."""
-    mmlu, kept, rows = _peers(bench.data(), bench.sized(1, 500)), bench.rows("walks"), []
+    mmlu, kept, rows = _peers(bench.data(), bench.sized(1, 500)), _rows(bench, "walks"), []
     for peers in bench.sized(SIZES, (20,)):
         found: list[Row] = [
             {"peers": peers, "walk": kind, **kept.row(f"{kind} {peers}", measured, mmlu, kind, peers)} for kind in KINDS
@@ -127,7 +132,7 @@ def so_far(queried: Sequence[Sequence[float] | Series[float]]) -> list[float]:
 
 def varied(bench: Bench) -> None:
     """Noise of sketches, connectivity (figure 5) and k (figure 7), one at a time."""
-    mmlu, kept, rows = _peers(bench.data(), bench.sized(1, 500)), bench.rows("varied"), []
+    mmlu, kept, rows = _peers(bench.data(), bench.sized(1, 500)), _rows(bench, "varied"), []
     for name, (kind, values) in VARIED.items():
         for value in bench.sized(values, values[:1]):
             for peers in bench.sized(FEW_SIZES, (20,)):
@@ -138,12 +143,9 @@ def varied(bench: Bench) -> None:
     bench.table("varied", DataFrame(rows)[["varied", "value", "walk", "peers", "queried", "hits %"]].round(2))
 
 
-# --- faults and incomplete stores -----------------------------------------------------------------
-
-
 def faults(bench: Bench) -> None:
     """Dead peers never answer; liars claim everything, in sketches too. Home sees half of their junk for what it is."""
-    mmlu, kept, rows = _peers(bench.data(), bench.sized(1, 500)), bench.rows("faults"), []
+    mmlu, kept, rows = _peers(bench.data(), bench.sized(1, 500)), _rows(bench, "faults"), []
     for dead, liars in bench.sized(FAULTS, FAULTS[-1:]):
         for kind in ("topic", "sketch", "flooding"):
             for reputation in (True, False) if kind != "flooding" and (dead or liars) else (True,):
@@ -187,7 +189,7 @@ def stores(bench: Bench) -> None:
             kept = np.isin(subject, subjects[: round(share * len(subjects))])
         rows.append({"system": f"CRAG-{share:g}{kind}", **central(mmlu, kept)})
     for walk in KINDS:
-        found = bench.rows("walks").row(f"{walk} 20", measured, mmlu, walk, 20)
+        found = _rows(bench, "walks").row(f"{walk} 20", measured, mmlu, walk, 20)
         rows.append({"system": f"{walk} walk", "hits %": found["hits %"], "right %": found["right %"]})
     bench.table("stores", DataFrame(rows).round(2))
 
@@ -206,16 +208,13 @@ def central(mmlu: MmluPeers, kept: NDArray[np.bool_]) -> Row:
     return {"hits %": 100 * hits / len(mmlu.chosen), "right %": 100 * right / len(mmlu.chosen)}
 
 
-# --- growth ---------------------------------------------------------------------------------------
-
-
 def scale(bench: Bench) -> None:
     """From 100 peers on, and the exponents of growth.
 
     *few*: each of 64 topics is known to five peers. *shared*: each peer knows three. *hidden*: as shared, but five of
     those who hold a topic can answer, so that topics do not lead to them.
     """
-    kept, rows = bench.rows("scale"), []
+    kept, rows = _rows(bench, "scale"), []
     for knowledge in get_args(Knowledge):
         for kind, epsilon in (("sketch", EPSILON), ("sketch", math.inf), ("topic", EPSILON), ("flooding", EPSILON)):
             for peers in bench.sized(MADE_UP_SIZES, MADE_UP_SIZES[:1]):
@@ -276,7 +275,7 @@ def grown(kind: WalkKind, peers: int, knowledge: Knowledge, epsilon: float, ques
         **dict(means),
         "CPU s to make": made,
         "ms a question": 1_000 * (time.process_time() - start) / questions,
-        "peak MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "peak MB": peak_rss_mb(),
     }
 
 

@@ -87,7 +87,7 @@ def run(bench: Bench) -> None:
         (home.folders / LIAR / "notes.md").write_text("# Notes\n\nThese are notes about nothing.\n", "utf-8")
     count = bench.sized(QUESTIONS, 2)
     gold = questions_of(Settings.from_config({"data.split": "train", "data.limit": count}))
-    models = load_models(bench.settings.models, fedrag_home())
+    models = load_models(bench.settings.models, fedrag_home(bench.settings.home))
     rng = np.random.default_rng(bench.settings.seed)
     lies = {lie.question.question_id: lie for lie in lies_about(gold, models, rng)}
     if not (home.stores / "shared-memory").is_dir():

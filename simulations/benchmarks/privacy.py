@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import random
-import re
 import secrets
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,7 +45,7 @@ from fedrag_flwr.sources.folder import FolderSource
 from simulations.bench.frame import Bench
 from simulations.bench.kept_rows import Row
 from simulations.bench.outcome import answers_of
-from simulations.bench.plan import BenchPlan, named
+from simulations.bench.plan import BenchPlan
 from simulations.bench.run import run_plan
 from simulations.corpora.privacy_corpus import (
     DEVICE,
@@ -56,11 +55,12 @@ from simulations.corpora.privacy_corpus import (
     read_partitions,
     remember,
 )
-from simulations.corpora.sentences import DATASETS
+from simulations.corpora.sentences import DATASETS, whole_words
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
 MASKED = tuple(dict.fromkeys((*DEFAULT_MASK_TYPES, *SENSITIVE_TYPES)))  # what FD-RAG D.3 masks, and identifiers
 UPLOADS = (1, 5, 10, 50)
+ROWS = 60  # dev rows of a dataset whose paragraphs are remembered
 READERS = 4  # each sees draws of its own
 SYSTEM, FLOOR = "memory-fusion", "local-memory"
 Counts = NDArray[np.int64]
@@ -95,8 +95,6 @@ MECHANISMS = {
 
 def run(
     bench: Bench,
-    mechanisms: Annotated[str, typer.Option(help="Names separated by commas; all without it.")] = "",
-    rows: Annotated[int, typer.Option(help="Dev rows of a dataset whose paragraphs are remembered.")] = 60,
     questions: Annotated[int, typer.Option(help="Questions of each set that are answered; 0 for none.")] = 40,
 ) -> None:
     """Audit the mechanism, attack what is shared under each, and answer with it."""
@@ -105,27 +103,26 @@ def run(
     bench.table("audit", DataFrame(audits))
     if any(max(float(one["log-ratio"]) - 1e-9, float(one["bound"])) > float(one["epsilon"]) for one in audits):
         raise PrivacyError("a bound lies above epsilon", where="randomised response")
-    models = load_models(bench.settings.models, fedrag_home())
+    models = load_models(bench.settings.models, fedrag_home(bench.settings.home))
     if bench.quick:  # the datasets' public names take minutes to find
         documents = FolderSource(CORPUS / "people").read().documents[:2]
         demo = Corpus(*remember(documents, DEVICE, bench.out / "demo", models))
         shipped = {5: load_partition(PARTITION)}
         bench.table("restored", attack(bench, {"demo": lambda: demo}, ("type-masking", "ldp 1"), shipped))
         return
-    wanted = named(mechanisms or ",".join(MECHANISMS), tuple(MECHANISMS), "mechanism")
     partitions = read_partitions(bench.data(), (5, 26), bench.out, models.encoder, models.pipeline)
-    corpora = {name: partial(read_corpus, bench.data(), name, rows, bench.out, models) for name in DATASETS}
-    found = attack(bench, corpora, wanted, partitions)
+    corpora = {name: partial(read_corpus, bench.data(), name, ROWS, bench.out, models) for name in DATASETS}
+    found = attack(bench, corpora, tuple(MECHANISMS), partitions)
     bench.table("restored", found, "Names in per cent of those attacked.")
     if questions:
-        bench.table("answers", answers(bench, wanted, questions), "Accuracy with what was shared.")
+        bench.table("answers", answers(bench, tuple(MECHANISMS), questions), "Accuracy with what was shared.")
 
 
 def attack(
     bench: Bench, corpora: Mapping[str, Callable[[], Corpus]], wanted: Sequence[str], own: Partitions
 ) -> DataFrame:
     """Attack each dataset's memories under each mechanism."""
-    models = load_models(bench.settings.models, fedrag_home())
+    models = load_models(bench.settings.models, fedrag_home(bench.settings.home))
     kept, told = bench.rows("restored", models.generator_id), []
     for dataset, read in corpora.items():
         corpus = read()
@@ -134,9 +131,6 @@ def attack(
             given = (dataset, name, corpus, slots, own.get(MECHANISMS[name].size), models)
             told.append(kept.row(f"{dataset} {name} {len(corpus.items)}", attacked, *given))
     return restored_table(told)
-
-
-# --- the mechanism from outside ---------------------------------------------------------------------
 
 
 def audit(path: Path, epsilon: float, draws: int) -> Row:
@@ -207,9 +201,6 @@ def restored(counts: Counts, index: int, rng: np.random.Generator) -> NDArray[np
     return right
 
 
-# --- what is shared, and attacks on it --------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Slot:
     """One name in one memory that the filter replaces."""
@@ -242,8 +233,7 @@ def find_slots(corpus: Corpus, partition: EntityPartition, models: Models) -> li
 
 def holds(item: MemoryItem, name: str) -> bool:
     """Whether a name in normal form can be read in a memory: in question, answer or anchors, in any case."""
-    text = " | ".join(map(normal_name, (item.question, item.answer, *item.anchors)))
-    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
+    return whole_words(name, " | ".join(map(normal_name, (item.question, item.answer, *item.anchors)))) is not None
 
 
 def attacked(
@@ -354,9 +344,6 @@ def percent(right: float, of: int) -> str:
     """A share in per cent with its score interval."""
     low, high = share_interval(right, of)
     return f"{100 * right / of:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
-
-
-# --- what is left of the answers --------------------------------------------------------------------
 
 
 def answers(bench: Bench, wanted: Sequence[str], questions: int) -> DataFrame:

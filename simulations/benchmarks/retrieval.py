@@ -29,8 +29,6 @@ from fedrag_flwr.retrieval.controller_fitting import FittingSettings, LabelledRa
 from fedrag_flwr.retrieval.dense import DenseRetriever, QuestionVectors
 from fedrag_flwr.retrieval.late import LateInteractionRetriever
 from fedrag_flwr.retrieval.sparse import Bm25Retriever
-from simulations.baselines.page_rank import PassageGraph
-from simulations.baselines.passage_walk import FactTable, PassageWalkRetriever, normalised
 from simulations.bench.fitting import fit_controller, out_of_fold
 from simulations.bench.frame import Bench
 from simulations.bench.plan import named
@@ -39,6 +37,8 @@ from simulations.bench.tables import Order, gained, ids, recalls
 from simulations.corpora.candidates import PAIRWISE, PATHS, RARE, by_key_spaces, key_spaces
 from simulations.corpora.key_spaces import pruned
 from simulations.corpora.multihop import read_multihop
+from simulations.corpora.page_rank import PassageGraph
+from simulations.corpora.passage_walk import FactTable, PassageWalkRetriever, normalised
 from simulations.corpora.retrieval_pool import Pool, by_blocks, hipporag_pool, own_tuples, question_vectors, token_table
 from simulations.corpora.sentences import DATASETS, encoded, pooled_documents
 

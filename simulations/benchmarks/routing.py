@@ -19,9 +19,10 @@ from pandas import DataFrame
 from fedrag_flwr.evaluation.metrics import accuracy, f1
 from fedrag_flwr.knowledge_graph.retrieval import LEVELS, Level
 from fedrag_flwr.knowledge_graph.routing import SummaryIndex
-from fedrag_flwr.records import Answer
+from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.text.segment import document_of
 from fedrag_flwr.text.support import evidence_texts, is_supported
+from simulations.bench.asking import ask_waiting
 from simulations.bench.frame import Bench
 from simulations.bench.kept_rows import Row
 from simulations.bench.plan import named
@@ -122,9 +123,6 @@ def retrieval(made: DomainDevices) -> DataFrame:
     return groups.mean().assign(**counts).reset_index()
 
 
-# --- answers --------------------------------------------------------------------------------------
-
-
 def answers(bench: Bench, made: DomainDevices, system: str, asked: Mapping[str, Sequence[DomainQuestion]]) -> list[Row]:
     """The answers of a system; those given before are read back. Seconds by phase (fig. 3b) are of those asked now."""
     strategy_name, changes = VARIANTS.get(system, (system, {}))
@@ -138,14 +136,13 @@ def answers(bench: Bench, made: DomainDevices, system: str, asked: Mapping[str, 
         tools.__dict__["models"] = made.models
         grid = simulated(settings, run_id=os.getpid())  # two calls side by side are two runs
         strategy = make_strategy(strategy_name, settings, (), tools)
-        strategy.prepare(grid, str(grid.run.run_id))
-        for start in range(0, len(waiting), AT_ONCE):
-            batch = waiting[start : start + AT_ONCE]
-            strategy.ask([as_asked(*golds[name]) for name in batch])
-            for name in batch:
-                kept.keep(name, marked(strategy.answers[name], *golds[name], system))
-            bench.tell(f"{system}: {start + len(batch)}/{len(waiting)}")
-        for phase, one in strategy.outcome().traffic.by_phase.items():
+
+        def rows_of(batch: Sequence[Question]) -> list[Row]:
+            return [marked(strategy.answers[one.id], *golds[one.id], system) for one in batch]
+
+        asking = [as_asked(*golds[name]) for name in waiting]
+        traffic = ask_waiting(bench, system, strategy, tools, grid, kept, asking, AT_ONCE, rows_of)
+        for phase, one in traffic.by_phase.items():
             bench.tell(f"{system}: {phase} took {one.seconds:.2f} s for {len(waiting)} questions")
     return [kept[name] for name in golds]
 

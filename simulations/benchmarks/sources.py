@@ -1,44 +1,32 @@
 """How well do text, SQL and graph sources find and tell what answers a question (HyFedRAG tables 1 and 2, fig. 7)?
 
-*search*: MedQuAD's answers as text, by their own questions; Synthea's tables as text, as an SQLite database and as a
+MedQuAD's answers as text, by their own questions; Synthea's tables as text, as an SQLite database and as a
 Ladybug graph, by questions that exactly one record answers. A hit counts if its text states subject, thing and answer.
 Every searcher weighs two scores; the weight is chosen by MRR on train questions, all else is reported on dev questions.
-*answers*: the demo's documents at three devices, one with text, one with a database, one with a graph; `hybrid-fusion`
-asks twice, and the second time the caches answer.
 """
 
 from __future__ import annotations
 
 import random
-import shutil
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated
+from dataclasses import dataclass
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 from pandas import DataFrame, concat
 
-from fedrag_flwr.demo import CORPUS, QUESTIONS
-from fedrag_flwr.evaluation.gold import GoldQuestion, read_gold
-from fedrag_flwr.evaluation.metrics import judge_all
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.models.encoder import LateInteractionReranker
-from fedrag_flwr.records import Document, Passage, Question
+from fedrag_flwr.records import Document, Passage
 from fedrag_flwr.retrieval.sparse import Bm25Retriever, words
-from fedrag_flwr.settings import Plain, Settings, fedrag_home
+from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.sources.base import make_document
 from fedrag_flwr.sources.graph.source import GraphSource
 from fedrag_flwr.sources.source_search import SearchTools, unit_interval
 from fedrag_flwr.sources.sql.source import SqlSource
 from fedrag_flwr.sources.text_search import TextSearch, TextSearchSettings, WordMatch, held_share
-from fedrag_flwr.text.pipeline import Pipeline
-from server_app.run import spread
-from simulations.bench.frame import QUICK, Bench
+from simulations.bench.frame import Bench
 from simulations.bench.kept_rows import KeptRows
-from simulations.bench.plan import named
 from simulations.corpora.sentences import json_lines
 from simulations.corpora.source_rows import (
     LABELS,
@@ -67,18 +55,13 @@ from simulations.corpora.synthea import (
     write_database,
     write_graph,
 )
-from simulations.fixtures.demo_databases import demo_database, demo_graph
-from simulations.fixtures.simulated import simulated
-from strategies import ServerTools, make_strategy
 
-PARTS = ("search", "answers")
 ARCHIVES = ("synthea_112", "synthea_922_obs")
 MEDQUAD, SEED = "medquad", 7
 MEDQUAD_WORDS = 300
+EACH = 50  # questions of each kind, wording and split, asked of Synthea as text
 RECORDS = 8  # of the questions of Synthea as text, of each kind: asked of database and graph, too
-DEVICES = {"text": ("missions", "launchers"), "sql": ("observatories", "people"), "graph": ("worlds",)}
 EQUATION_1 = TextSearchSettings(alpha=0.8, lead_cost=0.0)  # with `tfidf_cosine` at one weight for all questions
-ROUNDS = ("hybrid-fusion", "hybrid-fusion", "local-rag")
 
 States = Callable[[RecordQuestion, Document], bool]
 
@@ -96,25 +79,13 @@ def tfidf_cosine(documents: Sequence[Document]) -> WordMatch:
     return match
 
 
-def run(
-    bench: Bench,
-    parts: Annotated[str, typer.Option(help="search, answers: separated by commas.")] = ",".join(PARTS),
-    each: Annotated[int, typer.Option(help="Of each kind, wording and split, asked of Synthea as text.")] = 50,
-    questions: Annotated[int, typer.Option(help="Questions that the three devices are asked.")] = 24,
-) -> None:
-    """Search all sources, then let a federation of them answer."""
-    wanted = named(parts, PARTS, "part")
-    if "search" in wanted:
-        searcher = Searcher.of(bench)
-        found = {MEDQUAD: searcher.medquad()}
-        for archive in bench.sized(ARCHIVES, ARCHIVES[:1]):
-            found[archive] = searcher.synthea(archive, bench.sized(each, 1), bench.sized(RECORDS, 1))
-        tabulate(bench, found)
-    if "answers" in wanted:
-        bench.table("answers", answers(bench, bench.sized(questions, 1)), "A federation of text, database and graph.")
-
-
-# --- search -------------------------------------------------------------------------------------------
+def run(bench: Bench) -> None:
+    """Search all sources in all forms, and compare the searchers."""
+    searcher = Searcher.of(bench)
+    found = {MEDQUAD: searcher.medquad()}
+    for archive in bench.sized(ARCHIVES, ARCHIVES[:1]):
+        found[archive] = searcher.synthea(archive, *bench.sized((EACH, RECORDS), (1, 1)))
+    tabulate(bench, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,55 +210,3 @@ def tabulate(bench: Bench, found: dict[str, Forms]) -> None:
     loose = f"{ARCHIVES[0]}, {WORDINGS[1]}"
     drawn = [f"{MEDQUAD}, {LABELS['eq1']}", *(f"{loose}, {LABELS[form]}" for form in ("text", "sql", "graph"))]
     bench.chart("weights", by_weight[[name for name in drawn if name in by_weight]], "alpha", "MRR, dev questions")
-
-
-# --- answers ------------------------------------------------------------------------------------------
-
-
-def answers(bench: Bench, count: int) -> DataFrame:
-    """Ask three devices twice, and once at home alone; by the device at which a question is asked."""
-    settings, gold = three_devices(bench, count)
-    asked = [Question(one.question_id, one.text, one.home) for one in gold]
-    rows = []
-    for number, strategy in enumerate(bench.sized(ROUNDS, ROUNDS[:2])):
-        start, tools = time.monotonic(), ServerTools(settings)
-        grid = simulated(settings, run_id=number + 1)
-        outcome = make_strategy(strategy, settings, asked, tools).run(grid, str(number + 1))
-        tools.close()
-        bench.tell(f"{strategy}: {time.monotonic() - start:.0f} s; {dict(outcome.counts)}")
-        verdicts = judge_all(gold, outcome.answers)
-        for home in sorted({one.home for one in gold}):
-            own = [one for one in verdicts if one.gold.home == home]
-            told = [one.answer for one in own if one.answer and one.answer.text]
-            row = {"strategy": strategy, "round": 1 + (number == 1), "asked at": home, "questions": len(own)}
-            seconds = sum(answer.cost.seconds for answer in told) / max(1, len(told))
-            rows.append(row | {"answered": len(told), "right": sum(one.acc for one in own), "s each": seconds})
-        if not number:
-            for text, answer in [(one.gold.text, one.answer) for one in verdicts if one.answer][:3]:
-                bench.tell(f"{text}\n  {answer.text or 'nobody knows'}\n  {answer.report}")
-    return DataFrame(rows).round(2)
-
-
-def three_devices(bench: Bench, count: int) -> tuple[Settings, list[GoldQuestion]]:
-    """Write the devices' data; gives the settings of a run over them, and the questions with their new homes."""
-    root = bench.out / "federation"
-    shutil.rmtree(root, ignore_errors=True)
-    for device, silos in DEVICES.items():
-        for folder in ("texts", "devices"):
-            (root / folder / device).mkdir(parents=True)
-        for path in [path for silo in silos for path in sorted((CORPUS / silo).iterdir())[: bench.sized(None, 2)]]:
-            shutil.copy(path, root / "texts" / device)
-    shutil.copytree(root / "texts" / "text", root / "devices" / "text", dirs_exist_ok=True)
-    demo_database(root / "texts" / "sql", root / "devices" / "sql" / "articles.db")
-    demo_graph(root / "texts" / "graph", root / "devices" / "graph" / "worlds.lbug", Pipeline())
-    home_of = {silo: device for device, silos in DEVICES.items() for silo in silos}
-    gold = [replace(one, home=home_of[one.home]) for one in read_gold(QUESTIONS) if one.split == "test"]
-    changes: dict[str, Plain] = {
-        "strategy": "hybrid-fusion",
-        "privacy.operators": "presidio",
-        "federation.devices": len(DEVICES),
-        "home": str(root / "home"),
-        "data.root": str(root / "devices"),
-        **bench.sized({}, {**QUICK, "hybrid.report": "extractive"}),
-    }
-    return Settings.from_config({**changes, **bench.changes}), spread(gold, count)

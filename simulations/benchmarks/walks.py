@@ -28,9 +28,9 @@ from fedrag_flwr.records import Answer, Document, Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.base import make_document
 from fedrag_flwr.sources.folder import write_documents
+from simulations.bench.asking import ask_waiting
 from simulations.bench.frame import Bench
 from simulations.bench.kept_rows import KeptRows, Row, this_code
-from simulations.bench.plan import named
 from simulations.corpora.domain_data import DomainQuestion, split_of
 from simulations.corpora.sentences import json_lines
 from simulations.fixtures.kept_devices import KeptDevices, notes_of
@@ -52,6 +52,8 @@ STORES = {
     "CRAG-0.5T": (0.5, True),
 }
 SYSTEMS = (*WALKS, *STORES, "no-rag")
+DOCUMENTS = 25  # of a peer
+QUESTIONS = 40  # of the dev split, each asked at a drawn peer
 AT_ONCE = 20  # questions of one round
 _COUNTS = ("hops", "queried", "wire", "hits")
 
@@ -59,18 +61,15 @@ _COUNTS = ("hops", "queried", "wire", "hits")
 def run(
     bench: Bench,
     peers: Annotated[str, typer.Option(help="huffpost or medquad.")] = "huffpost",
-    documents: Annotated[int, typer.Option(help="Of a peer.")] = 25,
-    questions: Annotated[int, typer.Option(help="Dev questions, each asked at a drawn peer.")] = 40,
-    systems: Annotated[str, typer.Option(help="Names separated by commas.")] = ",".join(SYSTEMS),
 ) -> None:
     """Ask the same questions of all systems."""
     if peers not in THRESHOLDS:
         raise SettingError("is no set", where=peers, fix=f"choose from {', '.join(THRESHOLDS)}")
-    most = bench.sized(documents, 1)
+    most = bench.sized(DOCUMENTS, 1)
     held = read_peers(peers, bench.data(), most)
-    asked = held.asked("dev", bench.sized(questions, 2), seed=0)
+    asked = held.asked("dev", bench.sized(QUESTIONS, 2), seed=0)
     root, rows = bench.out / f"{peers}-{most}", []
-    for system in named(bench.sized(systems, "topic-walk"), SYSTEMS):
+    for system in bench.sized(SYSTEMS, SYSTEMS[:1]):
         settings = settings_of(system, written(held, system, root), THRESHOLDS[peers], bench.changes)
         rows.append(summed(system, answers(bench, system, settings, asked)))
     bench.table(f"walks_{peers}", DataFrame(rows), f"{peers}, {len(asked)} questions")
@@ -116,20 +115,21 @@ def answers(bench: Bench, system: str, settings: Settings, asked: Sequence[tuple
     if not kept:
         for notes in Path(settings.home).rglob(f"{notes_of(walker)}*"):
             notes.unlink()
-    with closing(KeptDevices(walker)) as devices:
-        strategy = make_strategy(settings.strategy, settings, (), ServerTools(settings))
-        if waiting:
-            grid = simulated(settings, app_of(devices.reply))
-            strategy.prepare(grid, str(grid.run.run_id))
-        for start in range(0, len(waiting), AT_ONCE):
-            batch, before = waiting[start : start + AT_ONCE], Counter(strategy.counts)
-            homes = {one.id: "centre" if system in STORES else home for one, home in batch}
-            strategy.ask([Question(one.id, one.text[:2000], homes[one.id]) for one, _ in batch])
-            walked = {name: strategy.counts.get(f"walk-{name}", 0) - before[f"walk-{name}"] for name in _COUNTS}
+    if waiting:
+        tools, seen = ServerTools(settings), Counter[str]()
+        strategy = make_strategy(settings.strategy, settings, (), tools)
+        gold = {one.id: one.answer for one, _ in waiting}
+
+        def rows_of(batch: Sequence[Question]) -> list[Row]:
+            walked = {name: strategy.counts.get(f"walk-{name}", 0) - seen[name] for name in _COUNTS}
+            seen.update(walked)
             took = {name: count / len(batch) for name, count in walked.items()}
-            for one, _ in batch:
-                kept.keep(one.id, {**marked(strategy.answers[one.id], one.answer), **took})
-            bench.tell(f"{system}: {len(kept)} of {len(asked)}")
+            return [{**marked(strategy.answers[one.id], gold[one.id]), **took} for one in batch]
+
+        asking = [Question(one.id, one.text[:2000], "centre" if system in STORES else home) for one, home in waiting]
+        with closing(KeptDevices(walker)) as devices:
+            grid = simulated(settings, app_of(devices.reply))
+            ask_waiting(bench, system, strategy, tools, grid, kept, asking, AT_ONCE, rows_of)
     return [kept[one.id] for one, _ in asked]
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.hypergraph.answer_paths import FEWEST_VERTICES, ConfidenceWeighting, KeyEdges
 from fedrag_flwr.hypergraph.tuples import TupleTable, incidence
-from simulations.baselines.page_rank import PageRank
+from simulations.corpora.page_rank import PageRank
 
 Floats = NDArray[np.float64]
 
@@ -21,12 +21,7 @@ class PairwiseKeys:
 
     A passage gets the scores of its tuples' ends, each as often as it occurs.
 
-    Parameters
-    ----------
-    table
-        The tuples.
-    weighting
-        Weighs edges by their tuples' confidences; None: all alike.
+    `weighting`: weighs edges by their tuples' confidences; None: all alike.
     """
 
     def __init__(self, table: TupleTable, weighting: ConfidenceWeighting | None = None) -> None:
@@ -58,10 +53,7 @@ def co_occurrences(table: TupleTable) -> KeyEdges:
 def pruned(edges: KeyEdges, share: float) -> KeyEdges:
     """Keep the heaviest share of the edges, in (0, 1]; of equal ones those whose name comes first (section VII-B).
 
-    Raises
-    ------
-    SettingError
-        The share is out of range.
+    Raises SettingError: the share is out of range.
     """
     if not 0.0 < share <= 1.0:
         raise SettingError("the share of edges to keep lies outside (0, 1]", where="key space")

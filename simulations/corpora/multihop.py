@@ -29,10 +29,7 @@ class Benchmark:
 def data_root() -> Path | None:
     """Find the folder of evaluation data: `FEDRAG_DATA`, else ``../shared/data`` beside the repository, else None.
 
-    Raises
-    ------
-    SourceError
-        `FEDRAG_DATA` names no folder.
+    Raises SourceError: `FEDRAG_DATA` names no folder.
     """
     if named := os.environ.get("FEDRAG_DATA"):
         if not Path(named).is_dir():
@@ -47,23 +44,9 @@ def read_multihop(
 ) -> Benchmark:
     """Read a multi-hop file (``*.jsonl`` or ``*.jsonl.gz``): HotpotQA, 2WikiMultihopQA or MuSiQue.
 
-    Parameters
-    ----------
-    path
-        The file; its schema is in the data's own description.
-    split
-        Rows of this split only; None for all.
-    limit
-        The first so many of those rows.
-    setting
-        Rows of this setting only (rows that name none are kept); None for all.
-
-    Raises
-    ------
-    SourceError
-        The file is missing or torn, or no row is left.
-    DocumentError
-        A row is malformed; the error names its line.
+    `split`, `setting`: rows of these only, None for all (rows that name no setting are kept); `limit`: the first so
+    many of those. Raises SourceError: the file is missing or torn, or no row is left. Raises DocumentError: a row is
+    malformed; the error names its line.
     """
     path = Path(path)
     documents: dict[str, Document] = {}

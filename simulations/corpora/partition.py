@@ -40,23 +40,10 @@ def partition_documents(benchmark: Benchmark, devices: int, seed: int, cross_sil
     A question's home is the device that holds its first gold document. It is local when all its gold documents lie
     there, else cross-silo.
 
-    Parameters
-    ----------
-    benchmark
-        Questions and documents.
-    devices
-        Number of devices.
-    seed
-        Fixes the dealing.
-    cross_silo
-        None deals at random as the paper does. A share in [0, 1] of the questions gets its gold documents spread over
-        devices and the rest gets them gathered on one, as far as shared documents and the balance allow (0 approaches
-        the paper's local setting).
-
-    Raises
-    ------
-    SettingError
-        No device, or a share outside [0, 1].
+    `seed`: fixes the dealing; `cross_silo`: None deals at random as the paper does. A share in [0, 1] of the questions
+    gets its gold documents spread over devices and the rest gets them gathered on one, as far as shared documents and
+    the balance allow (0 approaches the paper's local setting). Raises SettingError: no device, or a share outside [0,
+    1].
     """
     if devices < 1:
         raise SettingError("must be at least 1", where="devices", fix="give the number of devices")

@@ -52,6 +52,11 @@ def sentences_of(documents: Iterable[Document]) -> list[str]:
     return list(dict.fromkeys(split))
 
 
+def whole_words(part: str, text: str) -> re.Match[str] | None:
+    """Where a part first stands in a text as whole words, in any case."""
+    return re.search(rf"(?<!\w){re.escape(part)}(?!\w)", text, re.IGNORECASE)
+
+
 def pooled_documents(data: Path, limit: int | None = None) -> list[Document]:
     """Give the paragraphs of all rows of the three datasets, taken from each in turn: a prefix holds all three."""
     pools = [read_multihop(data / f"{name}.jsonl.gz", None, limit, None).documents for name in DATASETS.values()]

@@ -136,7 +136,7 @@ def sweep(rows: Sequence[Row], split: str) -> list[tuple[float, float]]:
     """MRR and nDCG@10 at each weight."""
     rankings = [[row.ranking(weight) for row in rows if row.split == split] for weight in WEIGHTS]
     return [
-        (float(np.mean([*map(reciprocal_rank, each)])), float(np.mean([ndcg_at(one, 10, 1) for one in each])))
+        (float(np.mean([*map(reciprocal_rank, each)])), float(np.mean([ndcg_at(one, 10) for one in each])))
         for each in rankings
     ]
 
@@ -161,7 +161,7 @@ def dev_table(rows: Forms, weights: Mapping[str, float]) -> DataFrame:
         ranks = _reciprocal_ranks(rows[form], weights[form])
         more = paired_difference([hybrid[one] for one in ranks], list(ranks.values()), rng=draw)
         means = {f"P@{k}": [precision_at(one, k) for one in rankings] for k in (1, 5, 10)}
-        means |= {"nDCG@10": [ndcg_at(one, 10, 1) for one in rankings], "Hit@5": [hit_at(one, 5) for one in rankings]}
+        means |= {"nDCG@10": [ndcg_at(one, 10) for one in rankings], "Hit@5": [hit_at(one, 5) for one in rankings]}
         line: dict[str, object] = {"source": LABELS[form], "weight": weights[form]}
         line["MRR"] = with_interval(mean_interval(list(ranks.values()), rng=draw), times=100)
         line |= {name: round(100 * float(np.mean(values)), 1) for name, values in means.items()}

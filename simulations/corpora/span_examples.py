@@ -21,7 +21,7 @@ from fedrag_flwr.sources.base import make_document
 from fedrag_flwr.text.pipeline import Pipeline
 from simulations.answers.sets import read_set
 from simulations.corpora.domain_data import DomainQuestion, Domains, read_domains
-from simulations.corpora.sentences import json_lines
+from simulations.corpora.sentences import json_lines, whole_words
 
 MULTIHOP = ("hotpotqa", "2wikimultihopqa", "musique")
 MOST = {"medquad": 400, "openstax": 900}  # questions
@@ -235,7 +235,7 @@ def _asked_by_templates(documents: Sequence[Document]) -> Iterator[tuple[str, st
 
 def _place(text: str, answer: str) -> tuple[int, int] | None:
     """Where an answer stands in a text as whole words."""
-    found = re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", text, re.IGNORECASE) if answer else None
+    found = whole_words(answer, text) if answer else None
     return found.span() if found else None
 
 

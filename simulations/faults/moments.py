@@ -45,9 +45,6 @@ Step = Callable[[EdgeDevice, int], None]
 STEPS: Sequence[Step] = (build_edition, import_edition)
 
 
-# --- a device and its twin ------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Twins:
     """A device that suffers, and a twin that takes the same steps undisturbed."""
@@ -144,9 +141,6 @@ def disk_full(root: Path, moments: int, rng: np.random.Generator) -> Tally:
     return tally
 
 
-# --- a server and its devices ---------------------------------------------------------------------------
-
-
 def server_killed(root: Path, moments: int, rng: np.random.Generator) -> Tally:
     """kill -9 of the process in which the ServerApp and all devices run; the same run again ends as undisturbed.
 
@@ -213,9 +207,6 @@ def file_torn(root: Path, moments: int, rng: np.random.Generator) -> Tally:
         return said
 
     return tally.attempts(moments, tear)
-
-
-# --- messages -------------------------------------------------------------------------------------------
 
 
 def messages_repeated(root: Path, moments: int, rng: np.random.Generator) -> Tally:

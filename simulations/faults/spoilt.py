@@ -84,9 +84,6 @@ def feed(
     tally.seen[GROWN] = max(tally.seen[GROWN], round(memory_mb() - half))
 
 
-# --- requests to a device, replies to the server ---------------------------------------------------------
-
-
 def requests(root: Path, count: int, rng: np.random.Generator, runs: int) -> Tally:
     """Spoilt requests of each type to a device."""
     federation, samples = samples_of(root, runs)
@@ -137,9 +134,6 @@ def to_server(tally: Tally, kind: str, samples: Samples, count: int, rng: np.ran
     feed(tally, samples.replies, count, rng, mutated, judge)
 
 
-# --- whole runs -----------------------------------------------------------------------------------------
-
-
 def whole_runs(root: Path, count: int, rng: np.random.Generator, runs: int) -> Tally:
     """Runs of all strategies in which three replies of ten are spoilt; one may end for want of a quorum."""
     federation, tally = SmallFederation(root / "runs"), Tally()
@@ -161,8 +155,6 @@ def whole_runs(root: Path, count: int, rng: np.random.Generator, runs: int) -> T
         tally.attempts(count, partial(end, federation.settings(**changes, **{"federation.quorum": 0.0})))
     return tally
 
-
-# --- a device's service -----------------------------------------------------------------------------------
 
 _TOKEN = "token-of-the-fuzzer"
 _OWN = {one.__name__ for one in vars(errors).values() if isinstance(one, type)}

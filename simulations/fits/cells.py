@@ -21,7 +21,6 @@ from fedrag_flwr.answering.sentences import RankedText
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.files import replace_file
-from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.tables import told_row
 from simulations.answers.sets import judged, open_set, read_set
 from simulations.bench.fitting import fit_logistic
@@ -48,8 +47,7 @@ def run(
     """Ask, fit, and print what each level keeps of questions left out of the fit."""
     asked = read_set("tables", bench.data(), "train")
     asked = bench.sized(asked, asked.small(8, 1))
-    settings = Settings.from_config(bench.settings.flat())
-    with open_set(asked, settings, memories=False) as device:
+    with open_set(asked, bench.settings, memories=False) as device:
         questions = asked.together().questions
         found = [one for place, gold in enumerate(questions) for one in _examples(device, place, gold)]
     if bench.quick:

@@ -30,6 +30,7 @@ from simulations.corpora.retrieval_pool import by_blocks
 from simulations.corpora.sentences import DATASETS, encoded, rows_of
 
 SEED = 7
+ROWS = 100  # of each set
 SETTINGS = FittingSettings()
 ONE_HOP = ControllerFeatures(FEATURES.sources[:-1])
 RERANKERS = {"reranker, out of fold": FEATURES, "reranker without second hop, out of fold": ONE_HOP}
@@ -37,12 +38,11 @@ RERANKERS = {"reranker, out of fold": FEATURES, "reranker without second hop, ou
 
 def run(
     bench: Bench,
-    train: Annotated[int, typer.Option(help="Training rows of each set.")] = 100,
     write: Annotated[bool, typer.Option("--write", help="Put the fitted weights into the package.")] = False,
 ) -> None:
     """Rank, compare out of fold, and fit on all questions."""
     pools = {
-        name: ranked_pool(bench.data() / f"{file}.jsonl.gz", bench.sized(train, 2)) for name, file in DATASETS.items()
+        name: ranked_pool(bench.data() / f"{file}.jsonl.gz", bench.sized(ROWS, 2)) for name, file in DATASETS.items()
     }
     rows = [row for name, questions in pools.items() for row in compared(name, questions)]
     bench.table("controller", DataFrame(rows))

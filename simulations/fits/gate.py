@@ -25,6 +25,9 @@ from simulations.bench.frame import Bench
 from simulations.bench.ranking import RiskCoverage, risk_coverage
 from simulations.corpora.domain_devices import DomainDevices, as_asked, build
 
+DOMAINS = "openstax"
+ASKED = (30, 10)  # questions of its own domain, and of each other, for each device
+LEAST_SENT = 0.97  # share of foreign questions that must be sent
 FOLDS, SEED = 5, 7
 COVERAGES = tuple(round(0.02 * step, 2) for step in range(1, 51))  # at which the risk is drawn
 KINDS = {
@@ -45,32 +48,24 @@ class Measured:
     signals: Signals
 
 
-def run(
-    bench: Bench,
-    domains: Annotated[str, typer.Option(help="openstax or medquad.")] = "openstax",
-    documents: Annotated[int, typer.Option(help="Of a device, those with most questions; 0: all.")] = 0,
-    home: Annotated[int, typer.Option(help="Questions of its own domain for each device.")] = 30,
-    foreign: Annotated[int, typer.Option(help="Questions of each other domain.")] = 10,
-    least_sent: Annotated[float, typer.Option(help="Share of foreign questions that must be sent.")] = 0.97,
-    save: Annotated[bool, typer.Option("--save", help="Replace the shipped gates.")] = False,
-) -> None:
+def run(bench: Bench, save: Annotated[bool, typer.Option("--save", help="Replace the shipped gates.")] = False) -> None:
     """Measure signals, fit with all and without each kind, and draw the risk of answering at home."""
-    made = DomainDevices(domains, bench.sized(documents, 1), bench.data(), bench.changes)
+    made = DomainDevices(DOMAINS, bench.sized(0, 1), bench.data(), bench.changes)
     build(made, bench.tell)
-    rows = measure(bench, made, bench.sized(home, 2), bench.sized(foreign, 1))
+    rows = measure(bench, made, *bench.sized(ASKED, (2, 1)))
     variants = {"all": SIGNALS} | {
         f"without {kind}": tuple(name for name in SIGNALS if name not in names) for kind, names in KINDS.items()
     }
     variants[PAPER] = (*KINDS["confidence"], *KINDS["similarity"])
-    judged = {name: assess(rows, signals, least_sent) for name, signals in variants.items()}
+    judged = {name: assess(rows, signals) for name, signals in variants.items()}
     bench.table("gate", DataFrame([{"signals": name, **one} for name, (one, _) in judged.items()]))
     curves = {name.partition(":")[0]: [100 * judged[name][1].at(share) for share in COVERAGES] for name in DRAWN}
     across = Index([100 * share for share in COVERAGES])
     bench.chart("risk", DataFrame(curves, across), "% of questions answered at home, surest first", "% of them wrong")
     if save and not bench.quick:
-        told = f"{len(rows)} train questions of {domains}, {made.models.generator_id}"
-        fitted(rows, SIGNALS, least_sent, told).save(INFORMED)
-        fitted(rows, SIGNALS[:-1], least_sent, told).save(ALONE)
+        told = f"{len(rows)} train questions of {DOMAINS}, {made.models.generator_id}"
+        fitted(rows, SIGNALS, LEAST_SENT, told).save(INFORMED)
+        fitted(rows, SIGNALS[:-1], LEAST_SENT, told).save(ALONE)
 
 
 def measure(bench: Bench, made: DomainDevices, home: int, foreign: int) -> list[Measured]:
@@ -96,15 +91,13 @@ def measure(bench: Bench, made: DomainDevices, home: int, foreign: int) -> list[
     return rows
 
 
-def assess(
-    rows: Sequence[Measured], signals: tuple[str, ...], least_sent: float
-) -> tuple[dict[str, float], RiskCoverage]:
+def assess(rows: Sequence[Measured], signals: tuple[str, ...]) -> tuple[dict[str, float], RiskCoverage]:
     """Fit on four folds, judge on the fifth, for all folds together: the measures, and the risk-coverage curve."""
 
     fold = np.random.default_rng(SEED).permutation(len(rows)) % FOLDS
     confidence, sent = np.zeros(len(rows)), np.zeros(len(rows), dtype=bool)
     for number in range(FOLDS):
-        model = fitted([row for row, own in zip(rows, fold, strict=True) if own != number], signals, least_sent)
+        model = fitted([row for row, own in zip(rows, fold, strict=True) if own != number], signals, LEAST_SENT)
         for place in np.flatnonzero(fold == number).tolist():
             confidence[place] = model.confidence(rows[place].signals)
             silent = "certain" in signals and not rows[place].signals.certain

@@ -37,7 +37,7 @@ MENDED = Path(__file__).with_name("partition_mended.json")
 
 def run(bench: Bench) -> None:
     """Build both partitions into the folder of results, and say what they hold."""
-    models = load_models(bench.settings.models, fedrag_home())
+    models = load_models(bench.settings.models, fedrag_home(bench.settings.home))
     encoder = SentenceEncoder(bench.settings.models.encoder or None, exact=True)
     entities = public_entities(models.pipeline, bench.sized(None, 12))
     counts = Counter(kind for kind, _ in entities)

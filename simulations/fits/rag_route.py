@@ -134,22 +134,15 @@ def threshold_of(examples: Sequence[Asked], seed: int) -> float:
     for number in range(_FOLDS):
         router = fit([one for one in examples if fold[one.question] % _FOLDS != number], seed)
         held_out = [one for one in examples if fold[one.question] % _FOLDS == number]
-        chances += [chance for one in held_out for chance in chances_of(router, one)[one.relevant]]
+        chances += [chance for one in held_out for chance in router.chances_of(one.features)[one.relevant]]
     return float(np.quantile(chances, 1.0 - _RECALL))
-
-
-def chances_of(router: SourceRouter, one: Asked) -> NDArray[np.float64]:
-    """The network's chances for a question whose features are known."""
-    scaled = (one.features - router.mean) / router.deviation
-    active = np.maximum(scaled @ router.hidden + router.hidden_bias, 0.0)
-    return np.asarray(1.0 / (1.0 + np.exp(-(active @ router.output + router.output_bias))))
 
 
 def report(router: SourceRouter, examples: Iterable[Asked]) -> DataFrame:
     """Recall of relevant devices and devices asked, beside asking as many by their nearest centroid."""
     found = []
     for one in examples:
-        chosen = router.choose(chances_of(router, one), len(one.relevant))
+        chosen = router.choose(router.chances_of(one.features), len(one.relevant))
         by_cosine = np.argsort(-one.features[:, 0])[: len(chosen)]
         counts = one.relevant.sum(), one.relevant[chosen].sum(), one.relevant[by_cosine].sum()
         found.append((one.federation, *counts, len(chosen), len(one.relevant)))

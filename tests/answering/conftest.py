@@ -1,8 +1,6 @@
-"""Real models, loaded once, and a home of the tests' own."""
+"""Real models, loaded once."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,15 +10,8 @@ from fedrag_flwr.text.pipeline import Pipeline
 from tests.strategies.federation import small_models as shared_models
 
 
-@pytest.fixture(scope="session", autouse=True)
-def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FEDRAG_HOME", str(tmp_path_factory.mktemp("home")))
-        yield
-
-
 @pytest.fixture(scope="session")
-def models(own_home: None) -> Models:
+def models() -> Models:
     return shared_models()
 
 

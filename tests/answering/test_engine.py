@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -21,7 +21,7 @@ from fedrag_flwr.answering.prompts import closed_book_prompt, reading_prompt
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.device.shared_memory import take_shared_memory
 from fedrag_flwr.errors import WireError
-from fedrag_flwr.models.base import Completion, Encoder, Generator, Grammar, Heard, Prompt, Scores
+from fedrag_flwr.models.base import Completion, Encoder, Generator, Prompt
 from fedrag_flwr.privacy.vectors import rescored, verified
 from fedrag_flwr.records import (
     Answer,
@@ -38,8 +38,8 @@ from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.options import with_options
 from fedrag_flwr.text.pipeline import Pipeline
 from fedrag_flwr.text.segment import passage_of
-from tests.answering.one_word import OneWord
-from tests.baselines.made_up import Counting
+from tests.answering.one_word import Counting, OneWord
+from tests.scripted import Scripted
 from tests.strategies.federation import Federation, shared_federation
 
 COMMANDED = "Which ship did Jonas Keel command?"
@@ -82,8 +82,6 @@ def test_who_asks_about_a_person_whom_no_passage_names_gets_no_other_s_ship(engi
     assert (answer.text, answer.path, answer.cost.llm_calls) == ("", "abstained", 0)
     assert why_declined(answer.decisions) == "No passage tells of the person who is asked about."
 
-
-# --- from memory ----------------------------------------------------------------------------------
 
 REMEMBERED = [
     ("Where was Odile Varro born?", "Lindmoor", "odile-varro"),
@@ -134,12 +132,9 @@ def test_a_released_answer_is_traced_by_its_opaque_ids(people: EdgeDevice) -> No
     ]
 
 
-# --- from passages --------------------------------------------------------------------------------
-
-
 def test_the_floor_reads_whole_passages_in_the_models_own_template(people: EdgeDevice) -> None:
-    model = Counting()
-    reader = replace(people.engine.reader, generator=model)
+    model = Counting(people.models.generator())
+    reader = replace(people.engine.reader, generator=lambda: cast("Generator", model))
     for order in (people.engine.order, None):
         answer = replace(people.engine, reader=reader, order=order).plain(asked(COMMANDED))
         passages = {one.id: one for one in people.store.passages([unit.id for unit in answer.evidence])}
@@ -154,8 +149,9 @@ def test_the_floor_reads_whole_passages_in_the_models_own_template(people: EdgeD
 
 
 def test_the_model_alone_sees_no_passage(people: EdgeDevice) -> None:
-    model = Counting()
-    engine = replace(people.engine, reader=replace(people.engine.reader, generator=model))
+    model = Counting(people.models.generator())
+    reader = replace(people.engine.reader, generator=lambda: cast("Generator", model))
+    engine = replace(people.engine, reader=reader)
     answer = engine.closed_book(asked(COMMANDED))
     assert model.prompts == [closed_book_prompt(COMMANDED)]
     assert (answer.evidence, answer.sources, answer.cost.llm_calls) == ((), (), 1)
@@ -220,9 +216,6 @@ def test_of_answers_that_a_question_lists_one_is_given(engine: Engine) -> None:
     answer = engine.at_home(asked(with_options(COMMANDED, options)))
     assert answer.text in options
     assert (answer.cost.llm_calls, answer.cost.tokens_out) == (1, 0)
-
-
-# --- with others ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("ask_below", "outcome"), [(0.6, Answer), (0.7, OpenQuestion)])
@@ -358,8 +351,6 @@ def test_the_vector_that_leaves_is_that_of_the_question_alone(engine: Engine, en
         assert left == pytest.approx(vector, abs=1e-6)
 
 
-# --- help only adds -------------------------------------------------------------------------------
-
 GIVEN = EvidenceUnit("a" * 32, "Jonas Keel had the frigate Halcyon under him in 1690.", "rivers", 0.8, "Halcyon")
 MURAL = EvidenceUnit("c" * 32, "The mural in the hall was painted by [PERSON].", "rivers", 0.9, "Hall")
 
@@ -379,36 +370,19 @@ SAYS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Fickle:
+def fickle(seed: int) -> Scripted:
     """A model whose answer and its likelihood turn on every letter that it reads."""
 
-    seed: int
-    id: str = "fickle"
-
-    def complete(
-        self,
-        prompt: Prompt,
-        *,
-        grammar: Grammar | None = None,
-        max_tokens: int = 64,
-        n: int = 1,
-        seed: int = 0,
-        heard: Heard | None = None,
-    ) -> list[Completion]:
-        drawn = self._drawn(prompt)
-        said = SAYS[int(drawn.integers(len(SAYS)))]
-        return [Completion(said, 10, 5, 0.1, logprob=float(-6.0 * drawn.random()))] * n
-
-    def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:
-        return Scores(-12.0 * self._drawn(prompt).random(len(continuations)), 1, 0.0)
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
-
-    def _drawn(self, prompt: Prompt) -> np.random.Generator:
+    def drawn(prompt: Prompt) -> np.random.Generator:
         digest = hashlib.sha256(prompt.user.encode("utf-8", "replace")).digest()
-        return np.random.default_rng([self.seed, *digest])
+        return np.random.default_rng([seed, *digest])
+
+    def said(prompt: Prompt) -> Completion:
+        draw = drawn(prompt)
+        text = SAYS[int(draw.integers(len(SAYS)))]
+        return Completion(text, 10, 5, 0.1, logprob=float(-6.0 * draw.random()))
+
+    return Scripted(said, lambda prompt, count: -12.0 * drawn(prompt).random(count))
 
 
 pieces = st.sampled_from(
@@ -438,18 +412,18 @@ given_units = st.lists(
 def test_help_never_changes_homes_answer_for_a_less_likely_one(
     units: list[EvidenceUnit], seed: int, reading: bool, engine: Engine
 ) -> None:
-    fickle = replace(engine, reader=replace(engine.reader, generator=lambda: Fickle(seed)), looks=Looks())
+    moody = replace(engine, reader=replace(engine.reader, generator=fickle(seed)), looks=Looks())
     question = asked(COMMANDED)
-    home = fickle.at_home(question)
-    assert isinstance(fickle.ask(question, lambda vector: ("rivers",), reading=reading), OpenQuestion)
-    helped = fickle.finish(question, units)
+    home = moody.at_home(question)
+    assert isinstance(moody.ask(question, lambda vector: ("rivers",), reading=reading), OpenQuestion)
+    helped = moody.finish(question, units)
     assert helped.score >= home.score
     if helped.score == home.score:
         assert (helped.text, helped.path, helped.evidence) == (home.text, home.path, home.evidence)
     assert helped.path == ("abstained" if not helped.text else helped.path)
     assert (helped.path == "remote") <= any(unit.origin != "people" for unit in helped.evidence)
     assert helped.cost.llm_calls >= home.cost.llm_calls
-    assert len({(unit.origin, unit.id) for unit in helped.evidence}) <= fickle.limits.passages
+    assert len({(unit.origin, unit.id) for unit in helped.evidence}) <= moody.limits.passages
 
 
 def test_what_is_likelier_with_help_is_answered_with_it(engine: Engine) -> None:
@@ -506,9 +480,6 @@ def test_where_the_model_cannot_read_what_others_gave_home_answers_alone(engine:
         home.evidence,
     )
     assert {unit.origin for unit in answer.evidence} == {"people"}
-
-
-# --- what a device gives others -------------------------------------------------------------------
 
 
 def test_evidence_for_others_is_that_of_named_hyperedges_in_order(people: EdgeDevice, encoder: Encoder) -> None:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.caching.report import Reporter, Writer
-from fedrag_flwr.models.base import Completion, Grammar, Heard, Prompt, Scores
+from fedrag_flwr.models.base import Completion, Prompt
 from fedrag_flwr.models.load import load_encoder
 from fedrag_flwr.records import EvidenceUnit, Question
 from fedrag_flwr.text.pipeline import Pipeline
+from tests.scripted import Scripted
 
 ASKED = Question("q1", "When was Tarn Bridge opened?", "home")
 UNITS = (
@@ -26,36 +24,17 @@ UNITS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+def script(answer: str, report: str, **how: Any) -> Scripted:
     """A model that answers with one text and reports with another."""
 
-    answer: str
-    report: str
-    id: str = "script"
+    def said(prompt: Prompt) -> Completion:
+        return Completion(report if "report" in prompt.system else answer, 10, 5, **{"seconds": 0.1, **how})
 
-    def complete(
-        self,
-        prompt: Prompt,
-        *,
-        grammar: Grammar | None = None,
-        max_tokens: int = 64,
-        n: int = 1,
-        seed: int = 0,
-        heard: Heard | None = None,
-    ) -> list[Completion]:
-        said = self.report if "report" in prompt.system else self.answer
-        return [Completion(said, 10, 5, 0.1)] * n
-
-    def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:
-        return Scores(np.zeros(len(continuations)), 1, 0.0)
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
+    return Scripted(said)
 
 
 def reporter(report: str, writer: Writer = "model", answer: str = "1924", abstain_below: float = 0.0) -> Reporter:
-    reader = Reader(lambda: Script(answer, report), 24)
+    reader = Reader(script(answer, report), 24)
     return Reporter(reader, load_encoder(threads=1), Pipeline(), 60, abstain_below, writer)
 
 
@@ -68,14 +47,10 @@ def told(report: str, writer: Writer = "model") -> tuple[str, int]:
 
 
 def test_a_replayed_report_keeps_its_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Replayed(Script):
-        def complete(self, prompt: Prompt, **how: Any) -> list[Completion]:
-            return [replace(one, seconds=5.0, cached=True) for one in super().complete(prompt, **how)]
-
     made = reporter("")
     monkeypatch.setattr("fedrag_flwr.caching.report.time", SimpleNamespace(perf_counter=lambda: 0.0))
-    for script, seconds in ((Script("1924", ""), 0.0), (Replayed("1924", ""), 10.0)):
-        asked = replace(made, reader=replace(made.reader, generator=partial(replace, script)))
+    for model, seconds in ((script("1924", ""), 0.0), (script("1924", "", seconds=5.0, cached=True), 10.0)):
+        asked = replace(made, reader=replace(made.reader, generator=model))
         cost = asked.answer(ASKED, made.input(ASKED.text, UNITS)).cost
         assert (cost.seconds, cost.replayed) == (seconds, seconds > 0)
 

@@ -204,9 +204,6 @@ def test_a_torn_tier_is_listed_as_torn_beside_the_others(tmp_path: Path) -> None
     assert (torn.name, torn.entries, torn.torn) == ("torn", 0, True)
 
 
-# --- keys -------------------------------------------------------------------------------------------
-
-
 def test_keys_are_salted_and_last(tmp_path: Path) -> None:
     first, again, other = CacheKeys(tmp_path / "a"), CacheKeys(tmp_path / "a"), CacheKeys(tmp_path / "b")
     assert first.of("Who?") == again.of("Who?") != other.of("Who?")
@@ -239,9 +236,6 @@ KEYS: dict[str, CacheKeys] = {}
 def test_other_parts_have_other_keys(tmp_path_factory: pytest.TempPathFactory, one: list[str], two: list[str]) -> None:
     keys = KEYS.setdefault("", CacheKeys(tmp_path_factory.getbasetemp() / "keys"))
     assert (keys.of(*one) == keys.of(*two)) == (one == two)
-
-
-# --- the association graph ---------------------------------------------------------------------------
 
 
 def test_records_that_share_rare_entities_are_nearer() -> None:

@@ -213,8 +213,6 @@ def test_no_run_loosens_what_another_run_gets_of_a_deployed_device(first: Config
     assert one.privacy.export != "none" or node.get("export") == "none"
 
 
-# --- real devices, in this process -----------------------------------------------------------------
-
 PATIENT = "Ottilie Brackenridge"  # named by a file and, elsewhere, by a text
 WARD = {
     f"{PATIENT}.txt": "The Harrow clinic of Pellmoor was opened in 1971 after a heavy flood. The Harrow clinic of "
@@ -327,8 +325,6 @@ def test_a_deployed_devices_store_depends_on_its_name_and_home_alone(tmp_path: P
     assert [path.name for path in (tmp_path / "home" / "devices").glob("*/*")] == ["ward"]
     assert not (tmp_path / "run").exists()
 
-
-# --- a federation whose names leave as surrogates ---------------------------------------------------
 
 SILOS = {
     "pilots": {

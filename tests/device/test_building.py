@@ -35,13 +35,6 @@ TEXTS = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FEDRAG_HOME", str(tmp_path_factory.mktemp("home")))
-        yield
-
-
 class Watched:
     """A device in a folder of its own, whose calls of the model are counted."""
 

@@ -1,7 +1,7 @@
 """After a change, what nobody touched is what a build from nothing would make."""
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -13,13 +13,6 @@ from tests.device.test_building import Watched
 
 DOCUMENTS = ("ceres", "dimorphos", "enceladus", "europa", "halleys-comet", "mercury", "titan", "vesta")
 CHANGED, REMOVED, ADDED = "europa", "titan", "triton"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FEDRAG_HOME", str(tmp_path_factory.mktemp("home")))
-        yield
 
 
 def text(name: str) -> str:

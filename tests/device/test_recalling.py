@@ -22,11 +22,6 @@ TELLING = {
 }
 
 
-@pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FEDRAG_HOME", str(tmp_path / "home"))
-
-
 @pytest.fixture
 def shared_memory(tmp_path: Path) -> Iterator[MemoryStore]:
     with MemoryStore.open(tmp_path / "shared", {"device": "shared-memory", "dimension": "384"}) as store:

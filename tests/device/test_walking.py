@@ -17,11 +17,6 @@ TREATED = {"Anna Kowalska": "asthma", "Otmar Winter": "hepatitis"}
 WALKED = WalkRequest("topic", (), (Lesson("q", "harbours", (TopicWeight(0, 1.0),), 0, "good", True),))
 
 
-@pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FEDRAG_HOME", str(tmp_path / "home"))
-
-
 @pytest.fixture
 def walks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeviceWalks]:
     """Those of a device to which the answer to a question came through `harbours`."""

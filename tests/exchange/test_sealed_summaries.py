@@ -149,9 +149,6 @@ def test_a_member_that_lost_its_files_has_a_new_key_and_begins_anew(
         assert beta.take(anew.seal(members=now), members=now) == ()
 
 
-# --- what a server may try, which knows all public keys ------------------------------------------------
-
-
 def _forged(reader: Member, victim: SealedSummaries, sealer: SealingKey, most: int = 32) -> SealedSummaries:
     """Summaries in a member's name: as that member does it, but for whose key proves it, and how long the secret is."""
     told = replace(victim, number=victim.number + 5)
@@ -241,9 +238,6 @@ def test_a_member_without_a_usable_key_costs_the_others_nothing(members: tuple[M
     sealed = alpha.seal(members=(PeerKey("gamma", bytes(32)), *MEMBERS[:2]))
     assert [key.device for key in sealed.keys] == ["alpha", "beta"]
     assert beta.take(sealed, members=(PeerKey("gamma", b""), *MEMBERS[:2])) == ()
-
-
-# --- what a member may try ------------------------------------------------------------------------------
 
 
 def test_a_member_speaks_for_itself_alone_and_within_bounds(

@@ -20,8 +20,8 @@ from fedrag_flwr.hypergraph.answer_paths import (
 )
 from fedrag_flwr.hypergraph.tuples import TupleTable, VertexSeeds, entities
 from fedrag_flwr.records import EvidenceTuple
-from simulations.baselines.page_rank import PageRank
 from simulations.corpora.key_spaces import PairwiseKeys, co_occurrences, pruned
+from simulations.corpora.page_rank import PageRank
 
 PASSAGES = ("p0", "p1", "p2")
 SHARES = st.floats(0.0, 1.0, allow_subnormal=False)

@@ -65,9 +65,6 @@ def test_grouping_finds_what_a_full_scan_finds(monkeypatch: pytest.MonkeyPatch) 
     assert grouped.bytes < exact.bytes / 2
 
 
-# --- the store --------------------------------------------------------------------------------------
-
-
 def batch(device: str, *names: str, generation: str = "g1", retracted: tuple[str, ...] = ()) -> SummaryBatch:
     told = tuple(
         SubgraphSummary(name, f"about {name}", vector, device)

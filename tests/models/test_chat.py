@@ -93,15 +93,18 @@ def test_what_a_text_says_is_never_a_control_token(source: str, attack: str) -> 
     assert sum(attack in piece.text for piece in (*head, *tail) if not piece.control) == 2
 
 
-@pytest.mark.parametrize("source", ["{% for %}", "{{ raise_exception('no') }}", "{{ messages[99].content.x }}"])
-def test_a_template_that_cannot_be_used_is_an_error(source: str) -> None:
-    with pytest.raises(ModelError, match="chat template"):
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("{% for %}", "chat template"),
+        ("{{ raise_exception('no') }}", "chat template"),
+        ("{{ messages[99].content.x }}", "chat template"),
+        ("{{ ''.__class__.__mro__[1].__subclasses__() }}", "SecurityError"),
+    ],
+)
+def test_a_template_that_cannot_be_used_or_reaches_outside_is_an_error(source: str, said: str) -> None:
+    with pytest.raises(ModelError, match=said):
         ChatTemplate(source).pieces(PROMPT)
-
-
-def test_a_template_cannot_reach_outside() -> None:
-    with pytest.raises(ModelError, match="SecurityError"):
-        ChatTemplate("{{ ''.__class__.__mro__[1].__subclasses__() }}").pieces(PROMPT)
 
 
 def test_marks_in_a_text_stay_plain_tokens(generator: LlamaGenerator) -> None:

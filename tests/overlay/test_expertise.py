@@ -26,18 +26,17 @@ def test_who_led_to_a_good_answer_comes_first_on_that_topic_alone() -> None:
     assert len(set(_credit(memory, {9: 1.0}))) == 1
 
 
-@pytest.mark.parametrize(("distance", "credit"), [(0, 1.0), (1, 0.5), (3, 0.125)])
-def test_who_only_led_on_gets_less(distance: int, credit: float) -> None:
-    memory = Expertise[str]()
+@pytest.mark.parametrize(
+    ("rules", "distance", "credit"),
+    [
+        *((LearningRules(), distance, credit) for distance, credit in ((0, 1.0), (1, 0.5), (3, 0.125))),
+        *((LearningRules(discount=0.0), distance, credit) for distance, credit in ((0, 1.0), (1, 0.0))),
+    ],
+)
+def test_who_only_led_on_gets_less(rules: LearningRules, distance: int, credit: float) -> None:
+    memory = Expertise[str](rules)
     memory.learn("a", ALL, distance, "good")
     assert memory.credit("a", 7) == pytest.approx(credit)
-
-
-def test_without_discount_only_the_answering_peer_gets_credit() -> None:
-    memory = Expertise[str](LearningRules(discount=0.0))
-    memory.learn("a", ALL, 1, "good")
-    memory.learn("b", ALL, 0, "good")
-    assert (memory.credit("a", 7), memory.credit("b", 7)) == (0.0, 1.0)
 
 
 def test_credit_halves_with_its_half_life() -> None:

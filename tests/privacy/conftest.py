@@ -6,14 +6,12 @@ import json
 import random
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from fedrag_flwr.models.base import Completion, Encoder, Prompt, Scores
+from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.models.load import load_encoder
 from fedrag_flwr.privacy.export import ExportFilter
 from fedrag_flwr.privacy.policy import open_export_filter
@@ -32,26 +30,6 @@ PUBLIC = {
 ExportMaker = Callable[..., ExportFilter]
 ItemMaker = Callable[..., MemoryItem]
 Opaque = Callable[[str], str]
-
-
-@dataclass(frozen=True, slots=True)
-class Saying:
-    """A model that says one thing, whatever it is asked, and keeps what it heard."""
-
-    told: str
-    tokens: int = 1
-    id: str = "saying"
-    heard: list[Prompt] = field(default_factory=list)
-
-    def complete(self, prompt: Prompt, *, n: int = 1, **how: Any) -> list[Completion]:
-        self.heard.append(prompt)
-        return [Completion(self.told, 1, self.tokens, 0.0)] * n
-
-    def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:
-        return Scores(np.zeros(len(continuations)), 1, 0.0)
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
 
 
 @pytest.fixture(scope="session")

@@ -81,9 +81,6 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     sandbox.close()
 
 
-# --- the layout -----------------------------------------------------------------------------------
-
-
 @settings(deadline=None, max_examples=10)
 @given(st.integers(1, 3 * SLOTS), st.integers(1, 60), st.integers(0, 2**16))
 def test_the_diagonals_multiply_as_the_matrix_does(count: int, dimension: int, seed: int) -> None:
@@ -105,9 +102,6 @@ def test_the_diagonals_multiply_as_the_matrix_does(count: int, dimension: int, s
 def test_vectors_that_do_not_fit_are_refused(dimension: int) -> None:
     with pytest.raises(CipherError, match="do not fit"):
         padded(dimension)
-
-
-# --- scores ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("count", [1, SLOTS - 1, SLOTS, SLOTS + 1, 2 * SLOTS + 1])
@@ -220,9 +214,6 @@ def test_a_run_s_rows_stay_while_it_scores_and_no_longer(pair: Pair, tmp_path: P
         other.close()
 
 
-# --- sums -----------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def group(pair: Pair) -> GroupCipher:
     made = GroupCipher(pair.folder / "group.key", pair.sandbox)
@@ -262,9 +253,6 @@ def test_parties_that_send_different_numbers_of_ciphertexts_are_refused(pair: Pa
             add_ciphertexts(parties, pair.sandbox)
 
 
-# --- forged input -----------------------------------------------------------------------------------
-
-
 def test_forged_input_is_refused_and_the_honest_go_on(tmp_path: Path) -> None:
     places, (sandbox, scorer) = targets(tmp_path)
     harmless = {"one bit", "many bytes", "first bytes", "longer"}  # they may make another ciphertext: tags tell
@@ -298,9 +286,6 @@ def test_a_worker_that_needs_too_much_memory_fails_alone(pair: Pair, group: Grou
     finally:
         small.close()
     assert pair.sandbox.call("check_secret", [bytes(LITTLE)], secret=secret) == []  # where there is room
-
-
-# --- the secret key ---------------------------------------------------------------------------------
 
 
 @cache
@@ -361,9 +346,6 @@ def test_nothing_that_is_sent_holds_the_secret_key(pair: Pair) -> None:
     for data in questions:
         array = scheme().ciphertext(data, scale=QUESTION_SCALE, fresh=True).dyn_array()
         assert sum(array.at(place) in true for place in range(array.size())) < 4
-
-
-# --- the quota --------------------------------------------------------------------------------------
 
 
 def probed(pair: Pair, probes: Rows, rows: int) -> Values:

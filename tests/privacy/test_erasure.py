@@ -1,21 +1,19 @@
 """Query-focused erasure and model summaries: what stays, what goes, and that nothing masked comes back."""
 
-from dataclasses import dataclass
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import ModelError, SettingError
-from fedrag_flwr.models.base import Completion, Encoder, Prompt
+from fedrag_flwr.models.base import Encoder, Prompt
 from fedrag_flwr.privacy.erasure import SENTENCE, QueryFocusedErasure
 from fedrag_flwr.privacy.masks import TypeMasking
 from fedrag_flwr.privacy.model_summary import ModelSummary, brings_nothing
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.text.pipeline import Pipeline
-from tests.privacy.conftest import ExportMaker, Saying
+from tests.privacy.conftest import ExportMaker
+from tests.scripted import Scripted
 
 TITLE = "Tarn Bridge"
 TEXT = (
@@ -51,9 +49,6 @@ def test_without_a_question_nothing_is_erased(erasure: QueryFocusedErasure) -> N
     assert erasure.operate([Bundle((TITLE, TEXT))]) == [Bundle((TITLE, TEXT))]
 
 
-# --- summaries --------------------------------------------------------------------------------------
-
-
 LONG = "[PERSON] was admitted in March 2019 with 3 fractures of the left hand. " + "The ward was calm that day. " * 8
 SUMMARIES = [
     ("[PERSON] was admitted in March 2019 with 3 fractures.", True),
@@ -69,26 +64,22 @@ SUMMARIES = [
 @pytest.mark.parametrize(("told", "taken"), SUMMARIES)
 def test_a_summary_is_taken_only_where_it_brings_nothing(told: str, taken: bool) -> None:
     masked = Bundle(("Ward 7", LONG), question="What was broken?")
-    [bundle] = ModelSummary(lambda: Saying(told)).operate([masked])
+    [bundle] = ModelSummary(Scripted(told)).operate([masked])
     assert bundle.prose[1] == (told if taken else LONG)
     assert [change.masked for change in bundle.changes] == [False]
-
-
-@dataclass(frozen=True, slots=True)
-class _Small(Saying):
-    """A model into whose context few words fit."""
-
-    def complete(self, prompt: Prompt, *, max_tokens: int = 64, **how: Any) -> list[Completion]:
-        if self.count_tokens(prompt.user) > 100:
-            raise ModelError("the prompt does not fit the context")
-        return Saying.complete(self, prompt, max_tokens=max_tokens)
 
 
 def test_a_text_that_the_model_cannot_read_leaves_masked_and_the_others_summed_up() -> None:
     told = SUMMARIES[0][0]
     texts = [LONG, "The ward was calm that day. " * 40, LONG]
     bundles = [Bundle(("Ward 7", text), question="What was broken?") for text in texts]
-    found = ModelSummary(lambda: _Small(told)).operate(bundles)
+
+    def said(prompt: Prompt) -> str:
+        if len(prompt.user.split()) > 100:
+            raise ModelError("the prompt does not fit the context")
+        return told
+
+    found = ModelSummary(Scripted(said)).operate(bundles)
     assert [bundle.prose[1] for bundle in found] == [told, texts[1], told]
 
 
@@ -99,9 +90,6 @@ def test_whatever_is_taken_has_only_names_and_numbers_of_its_sources(words: list
     sources = ("The hand of [PERSON]", "Brook saw 12 swans")
     if brings_nothing(" ".join(words), sources):
         assert {"Ada", "1931", "[DATE]"}.isdisjoint(words)
-
-
-# --- the chain --------------------------------------------------------------------------------------
 
 
 def test_the_export_filter_runs_the_chain_and_counts_what_was_removed(export_of: ExportMaker) -> None:

@@ -54,9 +54,6 @@ def made_up(seed: int, count: int, *, trusted: int = 0) -> list[LabelledRankings
     return questions
 
 
-# --- features ------------------------------------------------------------------------------------
-
-
 def test_features_are_what_they_are_called() -> None:
     found = PAIR.of([ranking("a", "b", "c"), ranking("c", "d")])
     assert found.ids == ("a", "b", "c", "d")
@@ -117,9 +114,6 @@ def test_what_makes_no_sense_is_refused(wrong: Callable[[], object]) -> None:
         wrong()
 
 
-# --- fitting -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("trusted", [0, 1])
 def test_the_controller_learns_which_source_to_trust(trusted: int) -> None:
     controller = fit_controller(PAIR, made_up(1, 60, trusted=trusted), SETTINGS, np.random.default_rng(1))
@@ -177,9 +171,6 @@ def test_descent_goes_on_from_where_it_starts() -> None:
         losses.append(loss(weights))
     assert losses == sorted(losses, reverse=True)
     assert losses[-1] < 0.5 * losses[0]
-
-
-# --- ranking and keeping -------------------------------------------------------------------------
 
 
 class Fixed:

@@ -1,31 +1,19 @@
-"""Walks over vertices and passages, and coverage, on a two-hop question with the real encoder."""
+"""Walks over vertices and passages on a two-hop question with the real encoder."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from fedrag_flwr.errors import SettingError, StoreMismatchError
+from fedrag_flwr.errors import StoreMismatchError
 from fedrag_flwr.hypergraph.tuples import TupleTable
 from fedrag_flwr.models.load import load_encoder
 from fedrag_flwr.records import EvidenceTuple, Passage
-from fedrag_flwr.retrieval.base import RankedPassage, Ranking
+from fedrag_flwr.retrieval.base import Ranking
 from fedrag_flwr.retrieval.dense import DenseRetriever, QuestionVectors
-from fedrag_flwr.retrieval.late import TokenTable
-from simulations.baselines import passage_walk
-from simulations.baselines.page_rank import PassageGraph
-from simulations.baselines.passage_walk import (
-    CoverageRetriever,
-    CoverageSettings,
-    FactTable,
-    PassageWalkRetriever,
-    _choose,
-    normalised,
-)
+from simulations.corpora import passage_walk
 from simulations.corpora.candidates import dense_over
+from simulations.corpora.page_rank import PassageGraph
+from simulations.corpora.passage_walk import FactTable, PassageWalkRetriever, normalised
 
 TEXTS = {
     "harbour": ("Lindholm Harbour", "Lindholm Harbour was built by the engineer Maren Tolk."),
@@ -96,65 +84,8 @@ def test_without_facts_nearness_leads(corpus: list[Passage], dense: DenseRetriev
     assert names(plain.rank(QUESTION, 1)) == names(dense.rank(QUESTION, 1))
 
 
-def test_coverage_keeps_the_candidates_and_the_first_choice_weighs_both(
-    walk: PassageWalkRetriever, corpus: list[Passage], questions: QuestionVectors
+def test_other_passages_than_the_graphs_are_refused(
+    corpus: list[Passage], dense: DenseRetriever, questions: QuestionVectors
 ) -> None:
-    tokens = TokenTable.of(corpus, questions)
-    first = walk.rank(QUESTION, 5)
-    alone = CoverageRetriever(walk, tokens, questions, CoverageSettings(weight=0.0)).rank(QUESTION, 5)
-    assert names(alone) == names(first)
-    assert [one.score for one in alone] == pytest.approx(np.log([one.score for one in first]))
-    chosen = CoverageRetriever(walk, tokens, questions).rank(QUESTION, 5)
-    assert set(names(chosen)) == set(names(first))
-
-
-def test_coverage_prefers_what_is_new_to_what_is_said_again(corpus: list[Passage], questions: QuestionVectors) -> None:
-    harbour, tolk = corpus[0], corpus[1]
-    again = Passage("again", "again", harbour.title, harbour.text, ())
-    tokens = TokenTable.of([harbour, again, tolk], questions)
-    equal = Fixed({"harbour": 0.4, "again": 0.4, "tolk": 0.4})
-    assert names(CoverageRetriever(equal, tokens, questions).rank(QUESTION, 3))[2] in {"harbour", "again"}
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 8), st.floats(0.0, 100.0))
-@settings(deadline=None)
-def test_greedy_choice_is_that_of_its_definition(seed: int, tokens: int, count: int, weight: float) -> None:
-    rng = np.random.default_rng(seed)
-    own, matches = rng.normal(size=count), rng.normal(size=(tokens, count)).astype(np.float32)
-    order, scores = _choose(own, matches, weight, count)
-    assert sorted(order) == list(range(count))
-    for step, row in enumerate(order):
-        before = np.maximum(matches[:, order[:step]].max(axis=1, initial=0.0), 0.0)
-        totals = {
-            other: own[other] + weight * float((np.maximum(matches[:, other], before) - before).mean())
-            for other in order[step:]
-        }
-        assert scores[step] == pytest.approx(totals[row], abs=1e-4)
-        assert totals[row] >= max(totals.values()) - 1e-4
-    assert all(later <= earlier + 1e-4 for earlier, later in pairwise(scores))
-
-
-class Fixed:
-    """A first stage with given scores."""
-
-    def __init__(self, scores: dict[str, float]) -> None:
-        self._ranking = tuple(RankedPassage(name, score) for name, score in scores.items())
-
-    def rank(self, question: str, k: int) -> Ranking:
-        """The given ranking, whatever is asked."""
-        return self._ranking[:k]
-
-
-def test_what_does_not_fit_is_refused(
-    corpus: list[Passage], dense: DenseRetriever, questions: QuestionVectors, walk: PassageWalkRetriever
-) -> None:
-    tokens = TokenTable.of(corpus[:2], questions)
-    with pytest.raises(StoreMismatchError):
-        CoverageRetriever(walk, tokens, questions).rank(QUESTION, 2)
-    with pytest.raises(SettingError):
-        CoverageRetriever(Fixed({"harbour": 0.0}), tokens, questions).rank(QUESTION, 2)
-    assert CoverageRetriever(Fixed({}), tokens, questions).rank(QUESTION, 2) == ()
     with pytest.raises(StoreMismatchError):
         make_walk(list(reversed(corpus)), dense, questions)
-    with pytest.raises(SettingError):
-        CoverageSettings(candidates=0)

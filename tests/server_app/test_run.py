@@ -56,9 +56,6 @@ def shared_memory_of(files: Federation) -> SharedMemory:
     return SharedMemory(root, tools.encoder, tools.pipeline)
 
 
-# --- the first run ----------------------------------------------------------------------------------
-
-
 def test_the_results_have_the_documented_keys(first: FirstRun) -> None:
     summary = json.loads((first.folder / "summary.json").read_text(encoding="utf-8"))
     assert {"systems", "devices", "manifest"} <= summary.keys()
@@ -186,9 +183,6 @@ def test_each_device_gets_all_memories_of_the_others_and_none_of_its_own(first: 
         assert held == {item_id: origin for item_id, origin in shared.items() if origin != name}
 
 
-# --- later runs --------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def later(first: FirstRun, tmp_path_factory: pytest.TempPathFactory) -> tuple[Federation, list[bytes], dict[str, int]]:
     """A second run over unchanged documents, in a copy; with the stores' versions before it."""
@@ -308,9 +302,6 @@ def test_where_the_shared_memory_begins_anew_nobody_keeps_what_is_gone(first: Fi
     nodes = [node for node, name in zip(files.nodes, DEVICES, strict=True) if name in others]
     run_systems(files.grid(nodes=nodes), "1", files.settings)
     assert held() == {key: set(others) for key in others}
-
-
-# --- the plan of a run ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,6 @@ from fedrag_flwr.wire_bytes import to_bytes
 from tests.device.test_edge import Stuck
 from tests.strategies.federation import Federation
 
-# --- what a Flower process loads --------------------------------------------------------------------------
-
 HEAVY = (
     *("torch", "sentence_transformers", "spacy", "faiss", "llama_cpp", "sklearn", "scipy", "presidio_analyzer"),
     *("pydantic", "fastapi", "uvicorn", "sqlalchemy", "tenseal", "fedrag_flwr.wire", "fedrag_flwr.device"),
@@ -71,8 +69,6 @@ def test_where_a_node_looks_for_its_service(node: dict[str, Plain], path: str | 
     assert socket_of(node) == (None if path is None else Path(path))
 
 
-# --- frames ------------------------------------------------------------------------------------------------
-
 plain = st.one_of(st.booleans(), st.integers(-(2**60), 2**60), st.floats(allow_nan=False), st.text(max_size=20))
 
 
@@ -85,9 +81,6 @@ def test_a_frame_gives_back_what_was_put_in(run: str, config: dict[str, Plain], 
 def test_other_bytes_are_refused(body: bytes) -> None:
     with pytest.raises(WireError):
         unframe(body)
-
-
-# --- queues, rates and turns ---------------------------------------------------------------------------------
 
 
 def test_a_full_queue_refuses_and_a_late_one_gives_up() -> None:
@@ -189,9 +182,6 @@ def test_turns_are_taken_in_the_order_of_asking() -> None:
         thread.join()
     assert order == [*range(8), 99]
     assert turns.seconds > 0
-
-
-# --- devices kept open -----------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

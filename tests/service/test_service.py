@@ -51,9 +51,6 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.lstat().st_mode)
 
 
-# --- people ----------------------------------------------------------------------------------------------
-
-
 def test_a_question_is_answered_from_memory_with_what_the_answer_rests_on(service: ServiceProcess) -> None:
     with service.client() as client:
         told = client.ask(QUESTION)
@@ -140,9 +137,6 @@ def _doctor() -> str:
     return CliRunner().invoke(command_line, ["doctor"]).stdout
 
 
-# --- a federation ------------------------------------------------------------------------------------------
-
-
 def test_messages_are_answered_as_in_the_flower_process_itself(service: ServiceProcess) -> None:
     own = beside_file(service.node)
     assert own["memory.delta"] == 0.8  # what its service answers under holds without the service, too
@@ -210,9 +204,6 @@ def test_questions_are_answered_while_a_build_goes_on(service: ServiceProcess) -
         assert build.result().added == 3
         assert answered
         assert client.ask("Where was the Ariane 1 rocket launched from?")["evidence"]
-
-
-# --- who may come, and how much ----------------------------------------------------------------------------
 
 
 def test_files_are_the_owner_s_alone(service: ServiceProcess) -> None:
@@ -353,9 +344,6 @@ def test_a_second_service_of_the_device_is_refused(service: ServiceProcess) -> N
     assert second.returncode == 1
     assert b"another service has this device" in second.stderr
     service.wait(5)
-
-
-# --- what is told of it --------------------------------------------------------------------------------------
 
 
 def test_metrics_count_requests_answers_and_the_memory(service: ServiceProcess) -> None:

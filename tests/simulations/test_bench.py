@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,12 +20,11 @@ from fedrag_flwr.evaluation.results import read_answers, read_summary
 from fedrag_flwr.records import Answer, declined
 from fedrag_flwr.settings import Plain, Settings
 from simulations.answers.sets import rows_after
-from simulations.baselines import BASELINES
 from simulations.bench.fixture import Fixture, make_fixture
 from simulations.bench.outcome import COGNIZER, MEMORIZER, ORACLE, answer_frame, oracle, prepared_frame, write_outcome
 from simulations.bench.plan import BenchPlan, Setting, named
 from simulations.bench.rows import Row, Rows
-from simulations.bench.run import READING, run_plan
+from simulations.bench.run import run_plan
 from simulations.bench.systems import (
     CHANGES,
     ON_DEVICE,
@@ -50,13 +48,6 @@ SMALL: dict[str, Plain] = {
 FAST = (MEMORIZER, "local-memory")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FEDRAG_HOME", str(tmp_path_factory.mktemp("home")))
-        yield
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_data(tmp_path_factory.mktemp("data"))
@@ -74,7 +65,7 @@ def silent(_: str) -> None:
 def asked(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[BenchPlan, Fixture, Rows, Path]:
     """Systems of all kinds over a tiny file, and what they left."""
     out = tmp_path_factory.mktemp("bench") / "out"
-    systems = ("long-units", "closed-book", MEMORIZER, COGNIZER, "plain", "local-rag", "memory-fusion")
+    systems = (MEMORIZER, COGNIZER, "plain", "no-rag", "local-rag", "memory-fusion")
     plan = plan_of(data, systems, "federated")
     fixture, rows = run_plan(plan, out, silent)
     write_outcome(plan, fixture, rows, out)
@@ -90,7 +81,7 @@ def test_a_run_leaves_a_summary_answers_and_a_report(asked: tuple[BenchPlan, Fix
     assert summary.systems[ORACLE].acc >= max(summary.systems[name].acc for name in (MEMORIZER, COGNIZER))
     assert [name for name, result in summary.systems.items() if result.upper_bound] == [ORACLE]
     answers = read_answers(out)
-    assert len(answers) == 8 * 4
+    assert len(answers) == 7 * 4
     assert all(row.evidence for row in answers if row.system == COGNIZER and row.path == "cognizer")
     assert "memory-fusion" in (out / "report.html").read_text(encoding="utf-8")
 
@@ -109,23 +100,23 @@ def test_tables_count_each_question_once(asked: tuple[BenchPlan, Fixture, Rows, 
     assert over_all.loc["plain", "right"] == answers[answers["system"] == "plain"]["right"].sum()
     costs = cost_table(answers).set_index("system")
     assert costs.loc["local-rag", "messages"] == 2.0  # the question and its answer
-    assert costs.loc["closed-book", "calls"] == 1.0
+    assert costs.loc["no-rag", "calls"] == 1.0
     assert costs["server s"][MEMORIZER] == 0.0 < answers[answers["system"] == "memory-fusion"]["server s"].min()
     paths = path_table(answers).set_index("system")
-    assert str(paths.loc["closed-book", "cognizer"]).startswith("4 / ")
+    assert str(paths.loc["no-rag", "cognizer"]).startswith("4 / ")
 
 
-def test_preparations_are_told_and_reading_is_charged_to_nobody(asked: tuple[BenchPlan, Fixture, Rows, Path]) -> None:
+def test_preparations_are_told_and_stores_are_built_once(asked: tuple[BenchPlan, Fixture, Rows, Path]) -> None:
     plan, fixture, rows, _ = asked
     before = prepared_frame(plan, fixture, rows).set_index("system")
-    held = fixture.partition.documents
-    assert before.index[0] == READING
-    assert before.loc[READING, "made"] == f"{sum(map(len, held.values()))} documents"
-    assert str(before.loc["long-units", "made"]).endswith(" units")
-    assert [report.added for report in rows[MEMORIZER, ""].builds] == [0, 0]
-    for answer in (row.answer for row in rows.of("long-units") if row.answer is not None):
+    assert tuple(before.index) == plan.systems
+    added = {name: [report.added for report in rows[name, ""].builds] for name in (MEMORIZER, COGNIZER)}
+    assert added == {MEMORIZER: list(map(len, fixture.partition.documents.values())), COGNIZER: [0, 0]}
+    assert before.loc[MEMORIZER, "memories"] == sum(report.items for report in rows[MEMORIZER, ""].builds) > 0
+    assert before.loc[COGNIZER, "memories"] == 0
+    for answer in (row.answer for row in rows.of("plain") if row.answer is not None):
         home = next(gold.home for gold in fixture.gold if gold.question_id == answer.question_id)
-        names = {document.id.removesuffix(".md") for document in held[home]}
+        names = {document.id.removesuffix(".md") for document in fixture.partition.documents[home]}
         assert answer.sources
         for device, _, unit in (source.partition("/") for source in answer.sources):
             assert (device, unit.partition("#")[0].removesuffix(".md") in names) == (home, True)
@@ -279,8 +270,7 @@ def test_a_system_that_cannot_run_under_the_settings_is_refused(
 def test_systems_have_names_of_their_own_and_settings_that_there_are() -> None:
     assert len(set(SYSTEMS)) == len(SYSTEMS)
     assert set(CHANGES) <= set(STRATEGIES)
-    assert {*VARIANTS, *ON_DEVICE, *BASELINES}.isdisjoint(STRATEGIES)
+    assert {*VARIANTS, *ON_DEVICE}.isdisjoint(STRATEGIES)
     assert {name for names in TABLE.values() for name in names} <= set(SYSTEMS)
-    assert set(TABLE["local"]) == {*BASELINES, "fd-rag-local", "plain"}  # each baseline has its row
     for name in SYSTEMS:
         refuse_clashes([name], Settings.from_config(dict(changes_of(name))), {})

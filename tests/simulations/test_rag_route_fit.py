@@ -1,6 +1,5 @@
 """RAGRoute's network: fitted end to end on tiny files, and asking whom it should where that can be told."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,24 +7,22 @@ import numpy as np
 import pytest
 from pandas import read_csv
 
-from fedrag_flwr.retrieval.source_router import FEATURES, SHIPPED, SourceRouter, centroids_of, features_of
+from fedrag_flwr.retrieval.source_router import FEATURES, SHIPPED, SourceRouter
 from simulations.bench.frame import Bench
 from simulations.corpora.multihop import read_multihop
 from simulations.corpora.sentences import DATASETS
-from simulations.fits.rag_route import Asked, asked_of, chances_of, fit, report, run, threshold_of
+from simulations.fits.rag_route import Asked, asked_of, fit, report, run, threshold_of
 from tests.simulations.tiny_data import write_data
 
 DEVICES = 4
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
     for name in DATASETS.values():
         write_data(folder, name, {"train": None, "dev": 3})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FEDRAG_HOME", str(tmp_path_factory.mktemp("home")))
-        yield folder
+    return folder
 
 
 def examples(count: int, seed: int) -> list[Asked]:
@@ -66,16 +63,9 @@ def test_the_fitted_network_asks_who_has_something() -> None:
     fitted = fit(train, seed=7)
     router = replace(fitted, threshold=threshold_of(train, seed=7))
     for one in dev:
-        chances = chances_of(router, one)
+        chances = router.chances_of(one.features)
         assert chances[one.relevant].min() > chances[~one.relevant].max()
     told = report(router, dev).iloc[-1]
     assert 80.0 < told["relevant devices asked, %"] == told["by cosine"] <= 100.0
     assert 1.6 < told["devices asked"] <= 2.0
     assert told["of all, %"] == pytest.approx(100 * told["devices asked"] / DEVICES, abs=1.0)
-
-
-def test_features_give_the_chances_that_the_router_gives_in_use() -> None:
-    router, vectors = SourceRouter.load(), np.eye(12, dtype=np.float32)
-    devices = [centroids_of(vectors[start::3], 2, 0) for start in range(3)]
-    one = Asked(features_of(vectors[0], devices), np.ones(3, dtype=bool), "q", "made")
-    assert chances_of(router, one) == pytest.approx(router.chances(vectors[0], devices))

@@ -87,10 +87,8 @@ MADE: dict[str, object] = {  # requests that the first run does not send
 
 
 @pytest.fixture(scope="module")
-def first(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FirstRun]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FEDRAG_HOME", str(tmp_path_factory.mktemp("home")))
-        yield first_run(tmp_path_factory)
+def first(tmp_path_factory: pytest.TempPathFactory) -> FirstRun:
+    return first_run(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

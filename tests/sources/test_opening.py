@@ -266,9 +266,6 @@ def test_an_empty_database_is_an_empty_source(tmp_path: Path) -> None:
         SourceSet(None, [ward], small_models()).read()
 
 
-# --- sources that are meant to hold nothing -----------------------------------------------------------------
-
-
 def test_only_a_source_that_may_be_empty_and_reads_as_such_counts_as_no_documents(tmp_path: Path, texts: Path) -> None:
     ward = make_ward(tmp_path / "ward.db")
     run_sql(tmp_path / "ward.db", "DELETE FROM conditions")

@@ -66,6 +66,7 @@ DOCUMENTS: Mapping[str, Mapping[str, str]] = {
 }
 FederatedRag.pause = 0.01  # what is lost comes again at once
 DEVICES = tuple(DOCUMENTS)
+NODES = dict(zip(DEVICES, range(100, 100 + len(DEVICES)), strict=True))
 SMALL_GRAPHS: Mapping[str, Plain] = {"strategy": "summary-routing", "graph__community_most": 8, "routing__summaries": 2}
 PUBLIC_NAMES = ("Odile Varro", "Varro", "Jonas Keel", "Keel", "Berta Solveig")  # Enno Tveit is not public
 
@@ -146,7 +147,8 @@ class Federation:
 
     @property
     def nodes(self) -> list[dict[str, Plain]]:
-        return [{"partition-id": number, "num-partitions": len(DEVICES)} for number in range(len(DEVICES))]
+        count = len(list((self.root / "data").iterdir()))
+        return [{"partition-id": number, "num-partitions": count} for number in range(count)]
 
     def write(self) -> Federation:
         """Write the documents, the questions and the public names."""
@@ -218,6 +220,16 @@ def run_strategy(
     strategy.run(grid, "1")
     tools.close()
     return strategy, grid.sent
+
+
+def of(device: str, phase: str, change: Tamper) -> Tamper:
+    """Change one device's replies of one phase on their way."""
+
+    def tamper(reply: Message) -> Message | None:
+        metadata = reply.metadata
+        return change(reply) if (metadata.src_node_id, metadata.message_type) == (NODES[device], phase) else reply
+
+    return tamper
 
 
 def tampering(kind: type[object], change: Callable[..., object], device: str = "") -> Tamper:

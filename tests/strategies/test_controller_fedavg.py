@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import FederationError, WireError
-from fedrag_flwr.local_grid import LocalGrid, Plain
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.privacy.ckks.sums import COLLUSION
 from fedrag_flwr.records import Answer, ControllerRequest, ControllerUpdate, DeviceCard, Question
 from fedrag_flwr.retrieval.controller import Controller
@@ -23,7 +23,7 @@ from fedrag_flwr.retrieval.evidence_sources import FEATURES
 from fedrag_flwr.settings import Settings
 from strategies import ControllerFedAvg, ServerTools, private_sums
 from strategies.controller_fedavg import LOCAL_EPOCHS, fedavg
-from tests.strategies.federation import Federation, Tamper, tampering
+from tests.strategies.federation import Federation, tampering
 
 # Nothing here exists; all names are this project's own.
 PLACES = ("Arvel", "Bromme", "Cassel", "Dunwick", "Eskerby", "Fennrow", "Gallant", "Hollin", "Istrey", "Jorrow")
@@ -78,11 +78,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Federation:
     return write(tmp_path_factory.mktemp("controlled"))
 
 
-def grid_of(files: Federation, tamper: Tamper | None = None) -> LocalGrid:
-    nodes: list[dict[str, Plain]] = [{"partition-id": n, "num-partitions": len(KINDS)} for n in range(len(KINDS))]
-    return files.grid(tamper, nodes)
-
-
 def trained(files: Federation, grid: LocalGrid) -> ControllerFedAvg:
     strategy = ControllerFedAvg(files.settings, [], ServerTools(files.settings))
     strategy.prepare(grid, "1")
@@ -129,7 +124,7 @@ def probabilities(controller: Controller, parts: list[Examples]) -> NDArray[np.f
 
 
 def test_federated_equals_pooled_training(files: Federation) -> None:
-    grid = grid_of(files)
+    grid = files.grid()
     strategy = trained(files, grid)
     parts = examples_of(files)
     assert [int(part.supports.sum()) for part in parts] == [30, 30]  # ten questions of one document, ten of two
@@ -149,7 +144,7 @@ def test_federated_equals_pooled_training(files: Federation) -> None:
 @pytest.mark.parametrize("exchange", ["plain", "encrypted"])
 def test_where_nobody_trains_devices_keep_what_they_have(files: Federation, tmp_path: Path, exchange: str) -> None:
     plain = files.copy_to(tmp_path)
-    trained(plain, grid_of(plain))
+    trained(plain, plain.grid())
     before = {device: kept(plain, device).weights.tobytes() for device in KINDS}
     own = plain.with_changes(exchange=exchange, federation__round_timeout=2.0, controller__rounds=2)
 
@@ -161,12 +156,12 @@ def test_where_nobody_trains_devices_keep_what_they_have(files: Federation, tmp_
         return update if first else None
 
     with pytest.raises(FederationError, match="no device trained"):
-        trained(own, grid_of(own, tampering(ControllerUpdate, moments_alone)))
+        trained(own, own.grid(tampering(ControllerUpdate, moments_alone)))
     assert {device: kept(plain, device).weights.tobytes() for device in KINDS} == before
 
 
 def test_no_question_and_no_document_leaves(files: Federation) -> None:
-    grid = grid_of(files)
+    grid = files.grid()
     trained(files, grid)
     sent = b"".join(grid.sent)
     assert b"train.controller" in sent
@@ -175,7 +170,7 @@ def test_no_question_and_no_document_leaves(files: Federation) -> None:
 
 
 def test_the_model_reads_what_the_controller_puts_first(files: Federation) -> None:
-    trained(files, grid_of(files))
+    trained(files, files.grid())
     question = Question("q", "Where was the designer of the Dunwick windmill from?", "west")
     with files.device("west") as device:
         found = device.controller.retriever().rank(question.text, 2)
@@ -187,7 +182,7 @@ def test_the_model_reads_what_the_controller_puts_first(files: Federation) -> No
 
 def test_what_was_made_of_a_removed_document_goes_with_it(tmp_path: Path) -> None:
     files = write(tmp_path)
-    trained(files, grid_of(files))
+    trained(files, files.grid())
     store = files.root / "home" / "devices" / files.settings.data_key / "north"
 
     def told() -> list[str]:
@@ -209,7 +204,7 @@ def test_without_training_questions_there_is_nothing_to_train(tmp_path: Path) ->
     rows = [json.loads(line) for line in (tmp_path / "questions.jsonl").read_text().splitlines()]
     (tmp_path / "questions.jsonl").write_text("\n".join(json.dumps(row | {"split": "test"}) for row in rows))
     with pytest.raises(FederationError, match="no device has training questions"):
-        trained(files, grid_of(files))
+        trained(files, files.grid())
 
 
 @pytest.mark.parametrize(
@@ -225,7 +220,7 @@ def test_a_device_that_gives_something_else_is_named(
     def lie(update: ControllerUpdate) -> ControllerUpdate:
         return change(update) if update.examples else update
 
-    strategy = trained(files, grid_of(files, tampering(ControllerUpdate, lie, "north")))
+    strategy = trained(files, files.grid(tampering(ControllerUpdate, lie, "north")))
     assert strategy.counts["controller-devices"] == 1
     assert reason in strategy.outcome().traffic.missing["north"]
 
@@ -235,7 +230,7 @@ def test_a_device_that_gives_something_else_is_named(
     [ControllerRequest("moments", "0" * 16), ControllerRequest("fit", features_id(FEATURES), weights=(0.0,) * 3)],
 )
 def test_a_request_for_another_controller_is_refused(files: Federation, wrong: ControllerRequest) -> None:
-    trained(files, grid_of(files))
+    trained(files, files.grid())
     with files.device("north") as device, pytest.raises(WireError):
         device.train_controller(wrong, own_questions(files, "north"), "1")
 
@@ -252,17 +247,14 @@ def test_flowers_average_weighs_devices_by_their_examples(rows: list[tuple[int, 
     assert found == pytest.approx(expected)
 
 
-# --- on encrypted sums ------------------------------------------------------------------------------
-
-
 def test_encrypted_training_gives_the_open_one_s_weights(files: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(private_sums, "log", lambda level, text, *rest: said.append(text))
-    trained(files, grid_of(files))
+    trained(files, files.grid())
     assert said == []
     opened = {name: kept(files, name) for name in KINDS}
     private = files.with_changes(exchange="encrypted")
-    grid = grid_of(private)
+    grid = private.grid()
     strategy = trained(private, grid)
     assert said == [COLLUSION]  # whom one has to trust is told in every run
     assert strategy.outcome().traffic.missing == {}
@@ -281,7 +273,7 @@ def test_encrypted_training_gives_the_open_one_s_weights(files: Federation, monk
 def test_a_device_without_a_usable_key_takes_no_part_in_the_sums(files: Federation) -> None:
     private = files.with_changes(exchange="encrypted", controller__rounds=2)
     without = tampering(DeviceCard, partial(replace, key=bytes(32)), "south")
-    strategy = trained(private, grid_of(private, without))
+    strategy = trained(private, private.grid(without))
     assert strategy.counts == {"controller-devices": len(TRAINERS) - 1}
     assert np.isfinite(kept(private, "north").weights).all()
 
@@ -301,6 +293,6 @@ def test_a_forged_ciphertext_is_left_out_of_the_sum(files: Federation) -> None:
         )
 
     private = files.with_changes(exchange="encrypted", controller__rounds=2)
-    strategy = trained(private, grid_of(private, tampering(ControllerUpdate, torn, "north")))
+    strategy = trained(private, private.grid(tampering(ControllerUpdate, torn, "north")))
     assert "not what was sent" in strategy.outcome().traffic.missing["north"]
     assert np.isfinite(kept(private, "south").weights).all()

@@ -33,15 +33,13 @@ from fedrag_flwr.wire_columns import RAW
 from strategies import MemoryFusion, ServerTools, make_strategy
 from strategies.outcome import RunOutcome
 from strategies.transport import Request, Transport
-from tests.strategies.federation import DEVICES, Federation, FirstRun
+from tests.strategies.federation import DEVICES, NODES, Federation, FirstRun, Tamper, of
 
 RUN = "1"
 CANARY = "Heliotrope-77"
-NODES = dict(zip(DEVICES, range(100, 100 + len(DEVICES)), strict=True))
 ASKED = ("f1", "f2", "f3", "f4", "f5")
 OPEN = Question("open", "Which vessel did the admiral from Brackwater steer over the sea?", "harbours")
 ANSWERS = {"f1": "Odile Varro", "f2": "1702", "f3": "640", "f4": "Lindmoor", "f5": "Mount Cairl"}
-Change = Callable[[Message], Message | None]
 
 
 @pytest.fixture(scope="module")
@@ -56,17 +54,7 @@ def ask(files: Federation, grid: LocalGrid, *more: Question) -> RunOutcome:
     return MemoryFusion(files.settings, [*questions, *more], ServerTools(files.settings)).run(grid, RUN)
 
 
-def of(device: str, phase: str, change: Change) -> Change:
-    """Change one device's replies of one phase on their way."""
-
-    def tamper(reply: Message) -> Message | None:
-        metadata = reply.metadata
-        return change(reply) if (metadata.src_node_id, metadata.message_type) == (NODES[device], phase) else reply
-
-    return tamper
-
-
-def content(make: Callable[[RecordDict], RecordDict]) -> Change:
+def content(make: Callable[[RecordDict], RecordDict]) -> Tamper:
     def change(reply: Message) -> Message:
         reply.content = make(reply.content)
         return reply
@@ -74,16 +62,16 @@ def content(make: Callable[[RecordDict], RecordDict]) -> Change:
     return change
 
 
-def told(said: object, run: str = RUN) -> Change:
+def told(said: object, run: str = RUN) -> Tamper:
     return content(lambda _: wire.encode(said, run=run))
 
 
-def record(kind: type[Any], spoil: Callable[[Any], Any]) -> Change:
+def record(kind: type[Any], spoil: Callable[[Any], Any]) -> Tamper:
     """Replace what a device says by something else that is well formed."""
     return content(lambda sent: wire.encode(spoil(wire.decode(sent, kind, run=RUN)), run=RUN))
 
 
-def envelope(**values: Any) -> Change:
+def envelope(**values: Any) -> Tamper:
     def make(sent: RecordDict) -> RecordDict:
         first = sent["envelope"]
         assert isinstance(first, ConfigRecord)
@@ -100,7 +88,7 @@ def memory(origin: str, **changes: Any) -> MemoryItem:
     return replace(whole, **changes)
 
 
-def with_vectors(values: np.ndarray[Any, Any]) -> Change:
+def with_vectors(values: np.ndarray[Any, Any]) -> Tamper:
     """A delta of one memory whose vector is this."""
 
     def make(_: RecordDict) -> RecordDict:
@@ -118,7 +106,7 @@ def oversized(sent: RecordDict) -> RecordDict:
     return sent
 
 
-GARBAGE: dict[str, Change] = {
+GARBAGE: dict[str, Tamper] = {
     "nothing": content(lambda _: RecordDict()),
     "bytes": content(lambda _: RecordDict({"x": ConfigRecord({"x": CANARY.encode() * 9})})),
     "three empty parts": content(
@@ -148,7 +136,7 @@ def _only_missing(outcome: RunOutcome, device: str, reason: str, *, lost: str = 
     assert {answer.question_id: answer.text for answer in outcome.answers} == expected
 
 
-SHARED: dict[str, tuple[Change, str]] = {
+SHARED: dict[str, tuple[Tamper, str]] = {
     "NaN": (with_vectors(np.full((1, 384), math.nan)), "not finite"),
     "infinity": (with_vectors(np.full((1, 384), math.inf)), "not finite"),
     "vectors too long": (with_vectors(np.ones((1, 384))), "unit length"),
@@ -186,13 +174,13 @@ def test_memories_in_anothers_name_are_not_taken(
     assert "the server refused memories of rivers: wrong-origin=2" in caplog.messages
 
 
-def answering(question_id: str) -> Change:
+def answering(question_id: str) -> Tamper:
     """Answer one more question, in words that nobody may quote."""
     more = Answer(question_id, CANARY, "memorizer", 1.0, decisions=(because("memory", CANARY),))
     return record(AnswerBatch, lambda sent: replace(sent, answers=(*sent.answers, more)))
 
 
-SAID: list[tuple[str, Change, str, str]] = [  # phase, what is changed, reason, question lost
+SAID: list[tuple[str, Tamper, str, str]] = [  # phase, what is changed, reason, question lost
     ("query.answer", record(AnswerBatch, lambda sent: replace(sent, device="people")), "another device's", "f5"),
     ("query.answer", answering("f4"), "not asked", ""),
     ("query.answer", answering("f99"), "not asked", ""),
@@ -209,17 +197,14 @@ SAID: list[tuple[str, Change, str, str]] = [  # phase, what is changed, reason, 
 
 @pytest.mark.parametrize(("phase", "change", "reason", "lost"), SAID)
 def test_a_device_speaks_for_itself_alone_and_is_named_for_what_it_says_wrongly(
-    phase: str, change: Change, reason: str, lost: str, built: Federation
+    phase: str, change: Tamper, reason: str, lost: str, built: Federation
 ) -> None:
     outcome = ask(built, built.grid(of("rivers", phase, change)))
     _only_missing(outcome, "rivers", reason, lost=lost)
     assert ("rivers" in {report.device for report in outcome.builds}) == (phase != "train.build")
 
 
-# --- evidence ---------------------------------------------------------------------------------------------
-
-
-def batch(*units: EvidenceUnit, question: str = "open", device: str = "people") -> Change:
+def batch(*units: EvidenceUnit, question: str = "open", device: str = "people") -> Tamper:
     return told(EvidenceBatch(device, (Evidence(question, units),), 0.1))
 
 
@@ -227,7 +212,7 @@ def unit(origin: str, number: int = 0) -> EvidenceUnit:
     return EvidenceUnit(f"{number:032x}", f"The admiral of {CANARY} steered the frigate Windhover.", origin, 1.0)
 
 
-EVIDENCE: dict[str, tuple[Change, str]] = {
+EVIDENCE: dict[str, tuple[Tamper, str]] = {
     "in another's name": (batch(unit("rivers")), "in another's name"),
     "in home's name": (batch(unit("harbours")), "in another's name"),
     "for another question": (batch(unit("people"), question="f1"), "not asked for"),
@@ -280,9 +265,6 @@ def test_honest_evidence_arrives(built: Federation) -> None:
     closed = next(answer for answer in outcome.answers if answer.question_id == "open")
     [help_given] = [one.said for one in closed.decisions if one.step == "help"]
     assert "people" in help_given
-
-
-# --- grids that misbehave ------------------------------------------------------------------------------------
 
 
 class Misbehaving(LocalGrid):

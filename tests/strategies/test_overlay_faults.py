@@ -14,12 +14,11 @@ from fedrag_flwr.records import EvidenceUnit, Question, WalkReply
 from fedrag_flwr.settings import Plain
 from strategies import make_strategy
 from strategies.overlay_walk import OverlayWalk
-from tests.strategies.federation import DEVICES, Federation, FirstRun, server_tools
+from tests.strategies.federation import DEVICES, NODES, Federation, FirstRun, server_tools
 
 RUN = "1"
 FOREIGN = Question("f7", "How high is Mount Cairl?", "bridges")
 UNKNOWN = Question("f9", "What did the Duke of Pell eat at his wedding?", "bridges")
-NODES = dict(zip(DEVICES, range(100, 100 + len(DEVICES)), strict=True))
 FORK = "bridges\tharbours\nbridges\tmuseums\nmuseums\trivers\nrivers\tpeople\n"
 RING = "bridges\tharbours\nharbours\tmuseums\nmuseums\tpeople\npeople\trivers\nrivers\tbridges\n"
 PARTS = "bridges\tharbours\nmuseums\tpeople\npeople\trivers\n"
@@ -54,9 +53,6 @@ def asked(files: Federation, *questions: Question) -> OverlayWalk:
     strategy = prepared(files, files.grid())
     strategy.ask(questions)
     return strategy
-
-
-# --- late -------------------------------------------------------------------------------------------
 
 
 class LateGrid(LocalGrid):
@@ -142,9 +138,6 @@ def test_a_late_word_changes_nothing_and_its_peer_is_asked_again(
     assert reason.startswith("no reply to query.walk within")
 
 
-# --- rings and parts ----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("changes", "queried"),
     [({}, 5), ({"overlay__walk": "sketch"}, 5), ({"strategy": "random-walk"}, 6), ({"strategy": "flooding"}, 5)],
@@ -162,9 +155,6 @@ def test_a_walk_stays_in_its_part(fresh: Federation) -> None:
     assert "walked museums > people > rivers" in strategy.answers["there"].explanation
     assert not any(source.startswith("rivers/") for source in strategy.answers["f7"].sources)  # it has an answer, too
     assert (strategy.counts["walk-hits"], strategy.counts["walk-queried"]) == (1, 2 + 3)
-
-
-# --- evidence that is gone ------------------------------------------------------------------------------
 
 
 def test_what_rests_on_a_deleted_document_is_given_to_nobody(fresh: Federation) -> None:

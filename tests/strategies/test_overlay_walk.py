@@ -36,11 +36,10 @@ from fedrag_flwr.settings import Plain
 from server_app.run import run_systems
 from strategies import STRATEGIES
 from strategies.overlay_walk import GOSSIP_ROUNDS, OverlayWalk
-from tests.strategies.federation import DEVICES, Federation, FirstRun, Tamper, run_strategy, tampering
+from tests.strategies.federation import DEVICES, NODES, Federation, FirstRun, Tamper, run_strategy, tampering
 
 FOREIGN = Question("f7", "How high is Mount Cairl?", "bridges")
 HOME = Question("f1", "Who designed Tarn Bridge?", "bridges")
-NODES = dict(zip(DEVICES, range(100, 100 + len(DEVICES)), strict=True))
 LINE = "bridges\tharbours\nharbours\tmuseums\nmuseums\tpeople\npeople\trivers\n"
 
 
@@ -83,9 +82,6 @@ def junk(device: str, text: str = "Seven spoons sang.") -> Tamper:
 
 def walk_messages(sent: list[bytes]) -> int:
     return sum(b"query.walk" in data for data in sent)
-
-
-# --- whole walks ----------------------------------------------------------------------------------
 
 
 def test_what_home_knows_does_not_walk(built: Federation) -> None:
@@ -140,9 +136,6 @@ def test_a_list_of_edges_that_is_none_is_refused(built: Federation, tmp_path: Pa
 def test_a_measured_overlay_connects_all_devices(built: Federation) -> None:
     strategy, _ = run(built.with_changes(overlay__topology="measured"), FOREIGN)
     assert strategy.counts["walk-hits"] == 1
-
-
-# --- what is learnt -------------------------------------------------------------------------------
 
 
 def test_peers_learn_along_the_way_and_ask_there_first(fresh: Federation, tmp_path: Path) -> None:
@@ -301,9 +294,6 @@ def test_what_is_learnt_meanwhile_stays_learnt(fresh: Federation, monkeypatch: p
         running.walks._recollect()
         assert running.walks.expertise.reputation("harbours") < 1.0
         assert running.walks.expertise.now == before + 1
-
-
-# --- faults ---------------------------------------------------------------------------------------
 
 
 def test_junk_is_refused_at_home_and_the_walk_goes_on(fresh: Federation) -> None:

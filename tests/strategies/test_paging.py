@@ -15,11 +15,10 @@ from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import START, Cursor, Delta, ImportReport, MemoryItem, ShareRequest
 from strategies import MemoryFusion, ServerTools
 from strategies.outcome import RunOutcome
-from tests.strategies.federation import DEVICES, Federation, FirstRun, Tamper
+from tests.strategies.federation import DEVICES, NODES, Federation, FirstRun, of
 
 RUN = "1"
 PAGE = 2_048
-NODES = dict(zip(DEVICES, range(100, 100 + len(DEVICES)), strict=True))
 
 
 @pytest.fixture
@@ -60,14 +59,6 @@ def held(files: Federation) -> dict[str, set[tuple[str, str, str]]]:
         with files.device(name) as device:
             found[name] = plain(item for item in device.store.items() if item.origin != name)
     return found
-
-
-def of(device: str, phase: str, change: Callable[[Message], Message | None]) -> Tamper:
-    def tamper(reply: Message) -> Message | None:
-        metadata = reply.metadata
-        return change(reply) if (metadata.src_node_id, metadata.message_type) == (NODES[device], phase) else reply
-
-    return tamper
 
 
 class Losing:

@@ -64,9 +64,6 @@ def test_ours_exchanges_them_too(files: Federation) -> None:
     assert set(held(changed, "rivers")[0]) == set(DEVICES)
 
 
-# --- what the server gets ---------------------------------------------------------------------------------
-
-
 def forms_of(rows: Rows) -> set[bytes]:
     """All that a vector may travel or be kept as."""
     whole = {row.astype(kind).tobytes() for row in rows for kind in ("<f2", "<f4", "<f8")}
@@ -163,9 +160,6 @@ def test_what_the_server_must_read_is_not_sealed(files: Federation, kind: type[S
         kind(settings, [FOREIGN], ServerTools(settings))
 
 
-# --- versions ---------------------------------------------------------------------------------------------
-
-
 def test_changes_and_withdrawals_arrive_as_in_the_open(files: Federation, tmp_path: Path) -> None:
     changed = files.copy_to(tmp_path)
     run(changed.with_changes(**SEALED), FOREIGN)
@@ -179,9 +173,6 @@ def test_changes_and_withdrawals_arrive_as_in_the_open(files: Federation, tmp_pa
     assert not same(before, after)
     run(changed.with_changes(**DOWNLOAD), FOREIGN)
     assert same(held(changed, "bridges"), after)
-
-
-# --- what is changed on its way ---------------------------------------------------------------------------
 
 
 def _torn(sent: SealedSummaries) -> SealedSummaries:

@@ -44,9 +44,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Federation:
     return graphed(tmp_path_factory).with_changes(**SHORT)
 
 
-# --- rag-route --------------------------------------------------------------------------------------
-
-
 def test_the_router_sends_a_question_to_who_knows(files: Federation) -> None:
     strategy, sent = run(RagRoute, files, FOREIGN, CLIMBER)
     assert strategy.counts["centroids"] == len(DEVICES)
@@ -106,9 +103,6 @@ def slow_home(batch: AnswerBatch) -> AnswerBatch:
 def test_homes_seconds_before_the_server_answers_count(files: Federation) -> None:
     strategy, _ = run(RagRoute, files, FOREIGN, tamper=tampering(AnswerBatch, slow_home))
     assert 1_000.0 < strategy.answers["f7"].cost.seconds < 1_900.0
-
-
-# --- confidential-broadcast -------------------------------------------------------------------------
 
 
 def test_the_enclave_answers_over_all_devices(files: Federation) -> None:

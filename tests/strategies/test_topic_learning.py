@@ -11,7 +11,6 @@ import pytest
 
 from fedrag_flwr.errors import FederationError, SettingError
 from fedrag_flwr.exchange.sums import tagged_term
-from fedrag_flwr.local_grid import LocalGrid, Plain
 from fedrag_flwr.overlay.device_sketches import document_vectors
 from fedrag_flwr.overlay.sketches import counts_of
 from fedrag_flwr.overlay.topic_sums import Floats, moved, topic_sums
@@ -88,16 +87,11 @@ def fresh(learnt: Learnt, tmp_path: Path) -> Federation:
     return files
 
 
-def grid_of(files: Federation, tamper: Tamper | None = None) -> LocalGrid:
-    nodes: list[dict[str, Plain]] = [{"partition-id": n, "num-partitions": len(DEVICES)} for n in range(len(DEVICES))]
-    return files.grid(tamper, nodes)
-
-
 def learn(files: Federation, tamper: Tamper | None = None, *questions: Question) -> tuple[OverlayWalk, list[bytes]]:
     tools = server_tools(files)
     strategy = make_strategy(files.settings.strategy, files.settings, (), tools)
     assert isinstance(strategy, OverlayWalk)
-    grid = grid_of(files, tamper)
+    grid = files.grid(tamper)
     strategy.prepare(grid, "1")
     if questions:
         strategy.ask(questions)
@@ -136,9 +130,6 @@ def changing(device: str, change: Callable[[TopicUpdate, int], TopicUpdate | Non
         return change(update, next(steps)) if update.term.parts else update
 
     return tampering(TopicUpdate, changed, device)
-
-
-# --- what is learnt -------------------------------------------------------------------------------
 
 
 def test_topics_are_those_of_all_documents_together(learnt: Learnt) -> None:
@@ -187,9 +178,6 @@ def test_noise_is_added_where_it_is_set(fresh: Federation) -> None:
     assert np.abs(found - reference(fresh)).max() > 1e-3
 
 
-# --- who sees what --------------------------------------------------------------------------------
-
-
 def test_no_text_no_vector_and_no_key_is_in_what_leaves(learnt: Learnt) -> None:
     told = [data for data in learnt.sent if any(kind.encode() in data for kind in ENCRYPTED)]
     assert len(told) >= 2 * len(DEVICES) * (2 * ROUNDS + 3)
@@ -218,8 +206,6 @@ def test_devices_hold_one_key_and_the_server_none(learnt: Learnt) -> None:
     ]
     assert not any(key[50:80] in path.read_bytes() for path in of_the_server)
 
-
-# --- faults ---------------------------------------------------------------------------------------
 
 WRONG: dict[str, tuple[Callable[[TopicUpdate], TopicUpdate], str]] = {
     "more": (lambda one: replace(one, term=replace(one.term, parts=one.term.parts * 2)), "not what was sent"),

@@ -97,9 +97,6 @@ def test_a_fusion_that_changes_nothing_has_no_new_version(shared: SharedMemory) 
     assert shared.version == known
 
 
-# --- pages ------------------------------------------------------------------------------------------------
-
-
 def pages_of(shared: SharedMemory, device: str, store: MemoryStore | None = None) -> list[Delta]:
     """All pages that a device gets, taken by its store if it has one."""
     found = [shared.delta_for(device, "", 0)]

@@ -99,22 +99,21 @@ def unit(*rows: tuple[float, float]) -> NDArray[np.float32]:
     return scaled
 
 
-def test_round_trip_keeps_what_leads_back() -> None:
-    candidates = [Candidate("When was Pluto discovered?", "1930", "single", "YEAR", ("a",))]
-    found = round_trip(candidates, unit((1, 0)), SENTENCES, unit((1, 0.1), (0, 1)))
-    assert found == {}
+ROUND_TRIPS: list[tuple[str, tuple[float, float], tuple[tuple[float, float], ...], dict[int, str]]] = [
+    ("When was Pluto discovered?", (1, 0), ((1, 0.1), (0, 1)), {}),
+    ("When was Pluto visited in 2015?", (0, 1), ((1, 0), (0.1, 1)), {0: "elsewhere"}),
+    ("In what year was Pluto?", (1, 1), ((1, 1), (1, 1.01)), {0: "ambiguous"}),
+]
 
 
-def test_round_trip_rejects_what_leads_elsewhere() -> None:
-    candidates = [Candidate("When was Pluto visited in 2015?", "1930", "single", "YEAR", ("a",))]
-    found = round_trip(candidates, unit((0, 1)), SENTENCES, unit((1, 0), (0.1, 1)))
-    assert found == {0: "elsewhere"}
-
-
-def test_round_trip_rejects_ambiguous_questions() -> None:
-    candidates = [Candidate("In what year was Pluto?", "1930", "single", "YEAR", ("a",))]
-    found = round_trip(candidates, unit((1, 1)), SENTENCES, unit((1, 1), (1, 1.01)))
-    assert found == {0: "ambiguous"}
+@pytest.mark.parametrize(("question", "vector", "sentences", "reasons"), ROUND_TRIPS)
+def test_round_trip_keeps_what_leads_back_to_its_sentence_alone(
+    question: str, vector: tuple[float, float], sentences: tuple[tuple[float, float], ...], reasons: dict[int, str]
+) -> None:
+    found = round_trip(
+        [Candidate(question, "1930", "single", "YEAR", ("a",))], unit(vector), SENTENCES, unit(*sentences)
+    )
+    assert found == reasons
 
 
 def test_round_trip_rejects_contradicting_answers_but_not_longer_ones() -> None:

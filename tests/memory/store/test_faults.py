@@ -67,9 +67,6 @@ def run_child(script: str, *arguments: str) -> str:
     return done.stdout
 
 
-# --- torn files ---
-
-
 def _truncate(keep: Callable[[int], int]) -> Callable[[Path], None]:
     def tear(file: Path) -> None:
         os.truncate(file, keep(file.stat().st_size))
@@ -173,9 +170,6 @@ def test_a_lost_secret_is_named(device: Path, body: bytes | None) -> None:
         open_store(device)
 
 
-# --- indexes ---
-
-
 def test_an_index_follows_the_store(device: Path) -> None:
     with open_store(device) as store:
         assert store.index("sentence") is store.index("sentence")
@@ -193,8 +187,6 @@ def test_an_index_follows_the_store(device: Path) -> None:
         with pytest.raises(StoreMismatchError):
             store.index("sentence").search(np.zeros((1, 3), dtype=np.float32), 1)
 
-
-# --- other writers ---
 
 HOLD = """
 import sys, time
@@ -278,8 +270,6 @@ def test_two_processes_write_side_by_side(tmp_path: Path) -> None:
         store.verify()
         assert (store.version, store.counts().documents) == (30, 30)
 
-
-# --- directories and disks ---
 
 OPEN_AND_WRITE = """
 import os, sys

@@ -335,9 +335,6 @@ def test_an_unknown_id_is_named(store: MemoryStore, ask: object) -> None:
         ask(store)
 
 
-# --- imports ---
-
-
 def test_imported_memories_keep_their_origin_and_hyperedges(store: MemoryStore) -> None:
     store.apply(two_documents())
     foreign = memory("f1", origin="b", hyperedges=("o1", "o2"))
@@ -431,9 +428,6 @@ def test_an_own_memory_takes_its_id_back(store: MemoryStore) -> None:
     store.import_delta(delta(memory("m1", origin="b")))
     store.apply(two_documents())
     assert store.item("m1").origin == "a"
-
-
-# --- identity, opaque ids, meta, files ---
 
 
 @pytest.mark.parametrize("key", ["device", "dimension", "encoder"])

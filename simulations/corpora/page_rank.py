@@ -34,11 +34,8 @@ _SHORTEST_SYNONYM = 3  # letters and digits
 class PageRank:
     """Personalised PageRank over one graph; what its columns hold is normalised once.
 
-    Parameters
-    ----------
-    adjacency
-        Sparse weights from 0, shape (v, v): entry (i, j) is the weight of the step from j to i. A vertex without any
-        step loses its mass.
+    `adjacency`: sparse weights from 0, shape (v, v): entry (i, j) is the weight of the step from j to i. A vertex
+    without any step loses its mass.
     """
 
     def __init__(self, adjacency: csr_array) -> None:
@@ -49,13 +46,7 @@ class PageRank:
         self._transition = (adjacency @ diags_array(inverse)).tocsr()
 
     def scores(self, seeds: Floats) -> Floats:
-        """Mass of each vertex when walks restart at seeds in proportion to their weights.
-
-        Parameters
-        ----------
-        seeds
-            Weights from 0, shape (v,); all zero gives zeros.
-        """
+        """Mass of each vertex when walks restart in proportion to weights from 0, shape (v,); all zero gives zeros."""
         total = float(seeds.sum())
         if total <= 0.0:
             return np.zeros_like(seeds, dtype=np.float64)
@@ -73,12 +64,7 @@ class PageRank:
 class PassageGraph:
     """PageRank over vertices and passages, joined by relations, synonymy and membership.
 
-    Parameters
-    ----------
-    table
-        The tuples.
-    vectors
-        Of the vertices' names, (v, dimension) with unit rows.
+    `vectors`: of the vertices' names, (v, dimension) with unit rows.
     """
 
     def __init__(self, table: TupleTable, vectors: NDArray[np.float32]) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from fedrag_flwr.hypergraph.tuples import TupleTable
 from fedrag_flwr.records import EvidenceTuple
-from simulations.baselines.page_rank import PassageGraph, synonyms
+from simulations.corpora.page_rank import PassageGraph, synonyms
 
 PASSAGES = ("p0", "p1", "p2", "p3")
 
