@@ -458,7 +458,7 @@ class Templates:
         alone = len(one.words) <= 2 and len(self._facts(one)) <= 1
         if topic is not None and alone and self.reference.means_topic(one.head):
             type_ = "NAME" if "it" in topic.pronouns else "PERSON"
-            return topic.name.removeprefix("the "), type_, next(iter(topic.nouns), ""), False
+            return topic.name.removeprefix("the "), type_, min(topic.nouns, default=""), False
         if (listed := self._names_listed(one)) is not None:
             return listed[0], listed[1], "", True
         for span in self._facts(one):
