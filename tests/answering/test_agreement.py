@@ -66,11 +66,10 @@ ENOUGH: list[tuple[str, list[Said], str, int]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("said", "answer", "least"),
-    [*((said, answer, 0) for _, said, answer in CASES), *(case[1:] for case in ENOUGH)],
-    ids=[case[0] for case in (*CASES, *ENOUGH)],
-)
+EVERY = [*((*case, 0) for case in CASES), *ENOUGH]
+
+
+@pytest.mark.parametrize(("said", "answer", "least"), [case[1:] for case in EVERY], ids=[case[0] for case in EVERY])
 def test_whom_a_device_believes(said: list[Said], answer: str, least: int) -> None:
     found = Quorum("home", least).agreed([match(number, one) for number, one in enumerate(said)])
     assert (found.item.answer if found else "") == answer
