@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fedrag_flwr.privacy.normalise import normal_name
 
-_LISTS: dict[str, list[str]] = json.loads(Path(__file__).with_name("word_lists.json").read_text(encoding="utf-8"))
+_LISTS: dict[str, list[str]] = dict(json.loads(Path(__file__).with_name("word_lists.json").read_text(encoding="utf-8")))
 
 STOP_WORDS = frozenset(_LISTS["stop words"])
 """In lower case, with straight apostrophes."""
