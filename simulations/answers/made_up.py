@@ -1,7 +1,5 @@
 """Questions that no document answers, made of ones that a document does: another name, another relation, a count."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Sequence

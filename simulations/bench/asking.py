@@ -1,7 +1,5 @@
 """Asking a strategy what was not asked yet, so many questions at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 

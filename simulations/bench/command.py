@@ -1,7 +1,5 @@
 """`fedrag bench`: one command for all benchmarks and fits."""
 
-from __future__ import annotations
-
 import click
 import typer
 from typer.core import TyperGroup

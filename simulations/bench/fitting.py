@@ -1,7 +1,5 @@
 """What several fits share."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One dataset as a benchmark sees it: documents on devices, questions with homes, and the devices' files."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -4,8 +4,6 @@ A benchmark is a file of `simulations.benchmarks`, a fit one of `simulations.fit
 the question that it answers. Its function ``run(bench, ...)`` answers it; further parameters become options.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import multiprocessing

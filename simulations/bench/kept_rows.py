@@ -1,7 +1,5 @@
 """Rows of a long benchmark in a file, each with the code and models that made it, so that a stopped one goes on."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Mapping

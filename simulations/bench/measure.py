@@ -1,7 +1,5 @@
 """Seconds and memory."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

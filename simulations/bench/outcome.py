@@ -1,7 +1,5 @@
 """From rows to results: each set's summary, answers and report, and frames of all answers and preparations."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What systems are asked, and over which devices: checked before anything is loaded."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

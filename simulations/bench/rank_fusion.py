@@ -1,7 +1,5 @@
 """Rank fusion: several retrievers' rankings as one, by the reciprocals of the ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Measures of rankings, and of a confidence: ranks, risk and coverage."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What systems answered, a line each as it comes: a killed run goes on after the last whole one."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs a plan: systems take turns question by question, so that a noisy machine hits all alike."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """Every system of a benchmark behind one face: prepared once, then asked question by question."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

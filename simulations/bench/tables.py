@@ -1,7 +1,5 @@
 """Tables as Markdown, lines as a chart, intervals as text, and what orders of passages are worth."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from pathlib import Path
 

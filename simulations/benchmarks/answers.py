@@ -4,8 +4,6 @@ The questions of the floor's sets, each set on one device with all of its docume
 question. `rows.jsonl` and `answers.csv` have a line of each and no text; `said.jsonl` has the texts.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any

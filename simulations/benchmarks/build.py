@@ -4,8 +4,6 @@ Documents are paragraphs pooled from the multi-hop files, one file each. Seconds
 and nothing is replayed from the generation cache.
 """
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections import Counter, defaultdict

@@ -5,8 +5,6 @@ stands beside that of igraph's Leiden, where it is installed. Summaries are unit
 questions lie as far from a centre as summaries do.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from importlib.util import find_spec

@@ -7,8 +7,6 @@ training rows of all three. The row to judge by is the best on the training rows
 fitted without it. In brackets 95 % paired-bootstrap intervals over questions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice

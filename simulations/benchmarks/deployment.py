@@ -6,8 +6,6 @@ authority and one without TLS try to join. Everything lies in one temporary dire
 processes end with the benchmark, also when it fails or is interrupted.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import time

@@ -4,8 +4,6 @@ Training questions of the datasets are scored against sentences of their paragra
 take turns, so that a noisy machine hits all alike.
 """
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Callable, Mapping

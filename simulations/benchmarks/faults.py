@@ -5,8 +5,6 @@ nothing had happened: the same answers, or the store of an undisturbed twin. Els
 it, as an error, as a missing device, or as a refused message. Anything else is a crash, and fails the benchmark.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Mapping

@@ -6,8 +6,6 @@ need, then where documents are dealt at random. `--sets` names multi-hop files o
 question and system. The two settings may run side by side, as two commands with `--setting` and `--out`.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

@@ -4,8 +4,6 @@ A hundred devices share made-up memories. One in twenty is the neighbour's too. 
 travels, page by page. One device stands for all in what it gets. Each size runs in a process of its own, on one thread.
 """
 
-from __future__ import annotations
-
 import hashlib
 import tempfile
 import time

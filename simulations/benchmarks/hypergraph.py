@@ -5,8 +5,6 @@ memory belongs to a process; memory is what it holds at most beyond its librarie
 processor's. Loss curves are of the sentences of each set's first dev rows, as a device learns them.
 """
 
-from __future__ import annotations
-
 import ctypes
 import math
 import time

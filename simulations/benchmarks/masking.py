@@ -7,8 +7,6 @@ share of masked letters and digits that are labelled, whatever their type. Rules
 number at hand, so those of odd number are counted apart.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence

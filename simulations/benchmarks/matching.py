@@ -4,8 +4,6 @@ Every memory is scored, so time depends on their number, not on what they say: v
 by Zipf's law, so that some are common. Each size runs in a process of its own.
 """
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -4,8 +4,6 @@ One device holds a set's documents. The model writes memories within each budget
 memory alone is asked the set's questions. `sheet.csv` holds memories with their sentences, for a reader to judge.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated
 

@@ -7,8 +7,6 @@ a reader who knows mechanism and partition guesses names from surrogates, after 
 Rows hold counts, never a text.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import random

@@ -6,8 +6,6 @@ pools all paragraphs of a set's dev questions, with the tuples of the rules over
 Vectors and tuples are kept under the project's home.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

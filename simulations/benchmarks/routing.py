@@ -4,8 +4,6 @@ Each device knows one domain: OpenStax textbooks, or NIH collections (MedQuAD). 
 under ``$FEDRAG_HOME/summary-routing``; a stopped build, and a stopped run, go on.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ A row of these sets brings 10 or 20 paragraphs, of which two to four support the
 project's home, are the first stages' rankings and the tuples; the rest takes milliseconds.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Devices that each know one domain, and questions from all: OpenStax textbooks, NIH collections (MedQuAD)."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Key spaces that HKVM-RAG compares answer paths with: pairs, co-occurrence, and the heaviest edges alone."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Multi-hop benchmark files: questions, and the pool of their paragraphs as documents."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """Documents dealt to devices, and questions given their homes (FD-RAG 5.1, federated setting)."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -4,8 +4,6 @@ Memories come from dev rows, names from train rows: a name is public because it 
 device knows it. Both are built once and kept beside the benchmark's rows.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

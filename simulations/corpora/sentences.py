@@ -1,7 +1,5 @@
 """The multi-hop files: their rows as published, and their sentences, encoded once and kept under the project's home."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """The folder of evaluation data in small, for quick runs: few rows, and few paragraphs of each."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Callable, Iterator, Mapping

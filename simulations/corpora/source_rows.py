@@ -1,7 +1,5 @@
 """What searchers found, row by row: rankings at any weight between two scores, and the tables of them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

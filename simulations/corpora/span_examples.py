@@ -5,8 +5,6 @@ make of sentences. To most belongs a question that its passage does not answer: 
 something else of the same thing.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Synthea's tables as text, database and graph: the same records, and questions from the tables' own facts."""
 
-from __future__ import annotations
-
 import csv
 import io
 import random

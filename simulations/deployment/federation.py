@@ -1,7 +1,5 @@
 """A federation of processes: one SuperLink and a SuperNode, with or without a resident service, for each device."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import subprocess

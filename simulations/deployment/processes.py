@@ -1,7 +1,5 @@
 """Processes of one experiment: started with a log each, and stopped by their ids with all that they started."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Nodes that must not get in: what each of them, and the SuperLink, says when it tries."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """Small runs over the demo's corpus: the same settings for a deployed federation and for a simulated one."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 All start from the messages of real small runs, and spoil them at random (`mutations`).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

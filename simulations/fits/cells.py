@@ -4,8 +4,6 @@ Each question is asked as it is; where its cell is found it is asked twice more,
 that hold it, so that nothing answers it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

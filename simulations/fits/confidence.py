@@ -7,8 +7,6 @@ that what the generator says is right, one over `judge.SPAN_FEATURES` that a pas
 of the fit in turn.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

@@ -5,8 +5,6 @@ ranked over it by a device's own sources. Shown are these, and rerankers that we
 with 95 % paired-bootstrap intervals. Vectors and tuples are kept under the project's home.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated

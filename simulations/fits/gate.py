@@ -4,8 +4,6 @@ Each device is asked train questions of its own domain and of each other. Signal
 folds; an answer at home counts as wrong if home lacks the answer's document.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated

@@ -7,8 +7,6 @@ strong"). The same corpus and models give the same files. Another federation bui
 be public.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from itertools import chain

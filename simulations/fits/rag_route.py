@@ -5,8 +5,6 @@ devices have a supporting paragraph among their nearest ones. The threshold is t
 over training questions still finds nine tenths of those devices.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

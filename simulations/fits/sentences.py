@@ -5,8 +5,6 @@ gold document without such a sentence, the one that tells most of the question i
 does each set.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ not (`simulations.corpora.span_examples`). What the fit changed in each matrix i
 two cores it takes half an hour.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -3,8 +3,6 @@
 MMLU is dealt to its peers: each subject lies with one of them, and 10,000 questions are asked all over the network.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
