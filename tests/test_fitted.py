@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fedrag_flwr.answering import judge, sentences
+from fedrag_flwr.answering import gate, judge, sentences
 from fedrag_flwr.errors import StoreCorruptError
-from fedrag_flwr.knowledge_graph import gate
 from fedrag_flwr.retrieval import source_router
 
 LOADERS: dict[str, tuple[Callable[[Path], object], Path]] = {
@@ -35,7 +34,7 @@ CHANGES: dict[str, list[dict[str, object]]] = {
         {"weights": ["high"] * len(sentences.FEATURES)},
         {"weights": None},
     ],
-    "gate": [{"signals": ["mood"]}, {"signals": None}, {"weights": [1.0]}, {"mood": 1.0}],
+    "gate": [{"features": ["mood"]}, {"features": None}, {"weights": [1.0]}, {"mood": 1.0}],
     "router": [{"features": ["mood"]}, {"hidden": "high"}, {"threshold": None}],
 }
 
@@ -47,7 +46,7 @@ def contents() -> Iterator[tuple[str, bytes | None]]:
         yield from ((name, content) for content in [*TORN, whole[:-20], *changed])
 
 
-@pytest.mark.parametrize(("name", "content"), contents())
+@pytest.mark.parametrize(("name", "content"), list(contents()))
 def test_what_holds_no_such_model_is_refused(name: str, content: bytes | None, tmp_path: Path) -> None:
     load, shipped = LOADERS[name]
     assert load(shipped)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from pydantic import model_validator
+from pydantic import ConfigDict, model_validator
 
 from fedrag_flwr.answering.gate_signals import MEANINGS, SIGNALS, UNKNOWN_LEAD, SignalReader, Signals
 from fedrag_flwr.answering.logistic import Logistic
@@ -22,6 +22,8 @@ _UNKNOWN = 0.5  # what a signal counts for that is not known
 
 class GateModel(Logistic):
     """Confidence in home's answers as a logistic function of signals; raises ValueError for signals it cannot know."""
+
+    model_config = ConfigDict(extra="forbid")
 
     threshold: float  # confidence from which home answers
     fitted_on: str = ""  # what weights and threshold were fitted on

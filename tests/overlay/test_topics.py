@@ -8,7 +8,7 @@ import pytest
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.overlay.topics import HEADINGS, ModelTopics, topics_of
-from tests.privacy.conftest import Saying
+from tests.scripted import Scripted
 from tests.strategies.federation import small_models
 
 SMALL = ["rivers and lakes", "ships and harbours", "bridges and construction", "museums and painting", "the heart"]
@@ -52,7 +52,7 @@ def test_the_model_chooses_one_of_the_nearest_headings(headings: Path) -> None:
 @pytest.mark.parametrize(("said", "topic"), [("2", 0), (" 3\n", 4), ("4", 3), ("0", 3), ("rivers", 3), ("", 3)])
 def test_a_model_that_names_no_heading_leaves_the_nearest(headings: Path, said: str, topic: int) -> None:
     topics = topics_of(small_models().encoder, headings)
-    chosen = ModelTopics(topics, Saying(said)).weights("Where does the Ossel rise?", {3: 0.5, 0: 0.3, 4: 0.2})
+    chosen = ModelTopics(topics, Scripted(said)).weights("Where does the Ossel rise?", {3: 0.5, 0: 0.3, 4: 0.2})
     assert chosen == {topic: 1.0}
 
 

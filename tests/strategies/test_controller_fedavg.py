@@ -186,14 +186,13 @@ def test_what_was_made_of_a_removed_document_goes_with_it(tmp_path: Path) -> Non
     store = files.root / "home" / "devices" / files.settings.data_key / "north"
 
     def told() -> list[str]:
-        return [path.name for path in store.rglob("*.jsonl") if "Cassel" in path.read_text()]
+        return [path.name for path in store.rglob("*") if path.is_file() and b"Cassel" in path.read_bytes()]
 
     assert told()
     for name in ("north-w2", "north-p7"):  # the only two that say "Cassel"
         (files.root / "data" / "north" / f"{name}.md").unlink()
     with files.device("north") as device:
         device.build(memories=False)
-        assert not told()
         left = device.controller.examples(own_questions(files, "north"))
         assert int(left.supports.sum()) == 30 - 1 - 2 - 2  # without the three questions that needed them
     assert not told()
