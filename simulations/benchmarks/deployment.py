@@ -11,8 +11,10 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
+import typer
 
 from fedrag_flwr.cli.flower import COMPLETED
 from fedrag_flwr.errors import FederationError
@@ -22,17 +24,18 @@ from simulations.deployment.refusals import refusals
 from simulations.deployment.small_runs import STRATEGIES, differing, node_configs, simulate, small_config
 from simulations.fixtures.demo_home import DemoHome
 
-QUESTIONS = 5  # of each run
-DOCUMENTS = 6  # of each device, out of the demo's 20
 
-
-def run(bench: Bench) -> None:
+def run(
+    bench: Bench,
+    questions: Annotated[int, typer.Option(help="Questions of each run.")] = 5,
+    documents: Annotated[int, typer.Option(help="Of each device, out of the demo's 20.")] = 6,
+) -> None:
     """Bring up, compare, tear down; exits with status 1 unless all is as it must be."""
     root = Path(tempfile.mkdtemp(prefix="fedrag-deployment-"))
-    home = DemoHome(root / "documents", most=bench.sized(DOCUMENTS, 1))
+    home = DemoHome(root / "documents", most=bench.sized(documents, 1))
     home.lay_out()
     data = home.folders
-    asked, start = bench.sized(QUESTIONS, 2), time.monotonic()
+    asked, start = bench.sized(questions, 2), time.monotonic()
     names = bench.sized(STRATEGIES, STRATEGIES[:1])
     with Deployment(root, node_configs(data), service=True) as deployment:
         seconds = time.monotonic() - start
