@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fedrag_flwr.errors import FedragError, StoreCorruptError, StoreError, StoreFullError, StoreLockedError
 
-REBUILD = "build again with --rebuild"
+REBUILD = "build again with --rebuild, a simulation with --fresh"
 TORN = (sqlite3.DatabaseError, UnicodeDecodeError)  # SQLite may name what is torn, and Python cannot read that name
 _TORN_HEADER = frozenset({"unsupported file format"})  # SQLite's words: its code is that of any error in a statement
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # no room for this user
