@@ -2,7 +2,7 @@
 
 A row is a passage in which each cell stands behind its column's head (`fedrag_flwr.sources.tables.told_row`). A small
 model that reads one often names the cell of another column or row. The cell is chosen whose row and head come nearest
-to the question; no cell answers that the question tells itself.
+to the question; no cell answers that the question tells itself, or that says yes or no.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Su
 _MONTHS = ("January", "February", "March", "April", "June", "July", "August", "September", "October")
 _LONG_NAMES = {name[:3]: name for name in (*_DAYS, *_MONTHS, "November", "December")} | {"Sept": "September"}
 _UNIT = re.compile(r"[(\[]([^()\[\]]+)[)\]]$")  # "Weight (kg)"
+_SAYS_NO_MORE = frozenset({"yes", "no", "true", "false"})  # cells that answer no question but a yes-no one
 _CURRENCIES = frozenset("£$€¥₹")
 _CURRENCY = re.compile(r"[A-Z]{3}")
 _PLAIN_NUMBER = re.compile(r"[-+−]?\d[\d.,’' ]*")
@@ -108,7 +109,7 @@ def best_cell(question: str, vector: Vector, ranked: Sequence[RankedText], encod
         for place, one in enumerate(ranked[:PASSAGES])
         for cells in [cells_of(" ".join(one.sentences))]
         for at, (_, text) in enumerate(cells)
-        if at and not set(told_words(text)) <= told
+        if at and text.casefold() not in _SAYS_NO_MORE and not set(told_words(text)) <= told
     ]
     if not places:
         return None

@@ -73,6 +73,14 @@ def test_a_plain_number_is_said_with_the_unit_of_its_head(head: str, cell: str, 
     assert Cell(0, "Oak", head, cell, 1.0).said == said
 
 
+def test_yes_and_no_answer_no_question_for_a_name(encoder: Encoder) -> None:
+    question = "Who opens the boathouse on Sunday?"
+    row = told_row(("Day", "Boathouse open", "Keys"), ("Sunday", "Yes", "Ida Holm"))
+    found = best_cell(question, encoder.encode([question])[0], [RankedText("r", "Rota", [row], [0.5], 2.0)], encoder)
+    assert found is not None
+    assert found.text == "Ida Holm"
+
+
 def test_prose_has_no_cells(encoder: Encoder) -> None:
     assert cells_of(NOTED) == []
     question = "When is the door locked?"
