@@ -78,6 +78,15 @@ class Cell:
         return whole if measured or _CURRENCY.fullmatch(found[1]) else self.text
 
 
+@dataclass(frozen=True, slots=True)
+class RowAnswer:
+    """What the rows of a whole table answer."""
+
+    cells: Sequence[Cell]  # of the rows that answer; a cell's `passage` is its row's place in the table
+    said: str  # the answer
+    first: bool  # whether it comes before what a single cell answers
+
+
 def cells_of(text: str) -> list[tuple[str, str]]:
     """The heads and cells of a passage that is a table's row; none where it is not."""
     found: list[tuple[str, str]] = []

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from fedrag_flwr.answering.cells import PASSAGES, WHOLE_TABLE, best_cell, cells_of
+from fedrag_flwr.answering.cells import PASSAGES, WHOLE_TABLE, RowAnswer, best_cell, cells_of
 from fedrag_flwr.answering.explain import MASKED, fills_mask, says_mask
 from fedrag_flwr.answering.extremes import asks_extreme, extreme_cells
 from fedrag_flwr.answering.judge import (
@@ -301,42 +301,42 @@ class Engine:
         return weighed(asked.text, asked.analysis, draft, units, self.judge, extract)
 
     def _tabled(self, asked: Asked, ranked: Sequence[RankedText]) -> Judged | None:
-        """What a table answers: by the names of rows that are asked for, or by a cell."""
-        rows = self._rows(asked, ranked)
-        if rows is None:
-            return self._cell(asked, ranked)
-        names = cells_of(rows.units[0].text)[0][1] in rows.draft.text
-        return rows if names or asks_extreme(asked.text) else self._cell(asked, ranked) or rows
+        """What a table answers: by rows that are compared or looked up, or by a cell; never yes or no."""
+        if asked.analysis.answer_type == "YESNO":
+            return None
+        rows, first = self._rows(asked, ranked)
+        return rows if first else self._cell(asked, ranked) or rows
 
     def _cell(self, asked: Asked, ranked: Sequence[RankedText]) -> Judged | None:
         """The cell of a table that is likely enough to answer."""
         cell = best_cell(asked.text, asked.vector, ranked, self.encoder)
-        if cell is None or asked.analysis.answer_type == "YESNO":
+        if cell is None:
             return None
         confidence = self.judge.of_cell(asked.analysis, cell)
         if confidence < LEAST_CELL:
             return None
         return Judged(Draft(cell.said, by="cell"), whole([ranked[cell.passage]]), confidence)
 
-    def _rows(self, asked: Asked, ranked: Sequence[RankedText]) -> Judged | None:
-        """The rows of a table of home's that a question asks for by comparing them, or by what their cells tell."""
-        home, seen, best, extreme = self.evidence_store, set[str](), None, asks_extreme(asked.text)
+    def _rows(self, asked: Asked, ranked: Sequence[RankedText]) -> tuple[Judged | None, bool]:
+        """What the rows of one of home's tables answer best, and whether that comes before a single cell's answer."""
+        home, seen, found = self.evidence_store, set[str](), list[tuple[RowAnswer, list[EvidenceUnit]]]()
         for one in ranked[:PASSAGES]:
             if one.origin != home.device or one.id in seen or not cells_of(" ".join(one.sentences)):
                 continue
             units = home.table(one.id)
             seen.update(unit.id for unit in units)
-            rows = [unit.text for unit in units]
-            if extreme:
-                found = extreme_cells(asked.text, asked.vector, asked.analysis, rows, self.encoder, one.title)
-            else:
-                found = looked_up(asked.text, rows, one.title)
-            if found is not None and (best is None or (not extreme and found[0][0].near > best[0][0][0].near)):
-                best = found, units
-        if best is None:
-            return None
-        (cells, said), units = best
-        return Judged(Draft(said, by="cell"), [units[cell.passage] for cell in cells], WHOLE_TABLE)
+            if (answer := self._of_table(asked, [unit.text for unit in units], one.title)) is not None:
+                found.append((answer, units))
+        if not found:
+            return None, False
+        best, units = max(found, key=lambda pair: pair[0].cells[0].near)
+        judged = Judged(Draft(best.said, by="cell"), [units[cell.passage] for cell in best.cells], WHOLE_TABLE)
+        return judged, best.first
+
+    def _of_table(self, asked: Asked, rows: Sequence[str], title: str) -> RowAnswer | None:
+        if asks_extreme(asked.text):
+            return extreme_cells(asked.text, asked.vector, asked.analysis, rows, self.encoder, title)
+        return looked_up(asked.text, rows, title)
 
     def _answer(self, question: Question, asked: Asked, judged: Judged, start: float) -> Answer:
         """A judged draft as an answer, with the answer paths to home's passages."""

@@ -10,11 +10,21 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fedrag_flwr.answering.cells import NUMERIC, Cell, asks_person, cells_of, name_of, of_persons, tells_names
+from fedrag_flwr.answering.cells import (
+    NUMERIC,
+    Cell,
+    RowAnswer,
+    asks_person,
+    cells_of,
+    name_of,
+    of_persons,
+    tells_names,
+)
 from fedrag_flwr.answering.sentences import content_words
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Vector
 from fedrag_flwr.text.base import QuestionAnalysis
+from fedrag_flwr.text.quantities import numeric_spans
 
 _PRICE, _LENGTH, _SIZE, _AGE = "price cost fee", "length distance duration", "size area capacity", "age, year built"
 _SPEED = "speed time"
@@ -85,7 +95,7 @@ def asks_extreme(question: str) -> bool:
 
 def extreme_cells(
     asked: str, vector: Vector, analysis: QuestionAnalysis, rows: Sequence[str], encoder: Encoder, title: str = ""
-) -> tuple[list[Cell], str] | None:
+) -> RowAnswer | None:
     """The cells with the most or the least of what a question compares, and the answer; None where none is clear.
 
     Parameters
@@ -93,7 +103,7 @@ def extreme_cells(
     asked, vector, analysis
         The question, its vector of shape (dimension,), and its analysis.
     rows
-        The table's rows as passages (`fedrag_flwr.sources.tables.told_row`); a cell's `passage` is a place among them.
+        The table's rows as passages (`fedrag_flwr.sources.tables.told_row`).
     encoder
         Encodes heads.
     title
@@ -119,7 +129,7 @@ def extreme_cells(
     parting = content_words(asked) - content_words(f"{column.head} {found[0]} {behind} {analysis.asks}")
     among = [at for at in _asked_rows(parting, table) if at in column.numbers]
     best = (min if least else max)((column.numbers[at] for at in among), default=0.0)
-    cells = [Cell(at, name_of(table[at]), column.head, table[at][column.head], best) for at in among]
+    cells = [Cell(at, name_of(table[at]), column.head, table[at][column.head], 1.0) for at in among]
     cells = [cell for cell in cells if column.numbers[cell.passage] == best]
     compared = [title, *(rows[at] for at in among)]
     numbers = set(_DIGITS.findall(asked)) <= set(_DIGITS.findall(" ".join(compared)))
@@ -127,15 +137,18 @@ def extreme_cells(
         return None
     head = content_words(behind) & content_words(column.head)
     number = analysis.answer_type in NUMERIC or (head and _ASKS_NUMBER.fullmatch(asked[: found.start()]))
-    return cells, cells[0].said if number else " and ".join(cell.row for cell in cells)
+    return RowAnswer(cells, cells[0].said if number else " and ".join(cell.row for cell in cells), True)
 
 
 def _columns(table: Sequence[Mapping[str, str]]) -> list[_Column]:
-    """The columns behind the first in which nearly all rows have a number."""
+    """The columns behind the first in which nearly all rows have a number; dates are none, but years are."""
     found = []
     for head in dict.fromkeys(head for row in table for head in list(row)[1:]):
-        cells = {at: _NUMBER.match(_THOUSANDS.sub("", row[head])) for at, row in enumerate(table) if head in row}
-        numbers = {at: _value(cell["number"]) for at, cell in cells.items() if cell is not None}
+        cells = {at: row[head] for at, row in enumerate(table) if head in row}
+        if any(kind == "DATE" for cell in cells.values() for _, _, kind in numeric_spans(cell)):
+            continue
+        found_in = {at: _NUMBER.match(_THOUSANDS.sub("", cell)) for at, cell in cells.items()}
+        numbers = {at: _value(number["number"]) for at, number in found_in.items() if number is not None}
         if len(numbers) > 1 and len(numbers) >= 0.8 * len(cells):
             found.append(_Column(head, numbers))
     return found

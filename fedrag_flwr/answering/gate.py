@@ -89,16 +89,7 @@ class Gate:
     ) -> GateDecision:
         """Accept or reject home's candidates; where none says anything the question leaves, whatever else holds.
 
-        Parameters
-        ----------
-        analysis
-            Of the question.
-        candidates
-            Answers drawn over the same evidence, at least one.
-        units
-            The evidence.
-        lead
-            How far home's summaries are nearer to the question than others'.
+        The parameters are those of `SignalReader.measure`.
         """
         signals, chosen = self.reader.measure(analysis, candidates, units, lead)
         confidence = self.model.confidence(signals)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from fedrag_flwr.answering.cells import Cell, asks_person, cells_of, name_of, of_persons, spelt, tells_names
+from fedrag_flwr.answering.cells import Cell, RowAnswer, asks_person, cells_of, name_of, of_persons, spelt, tells_names
 from fedrag_flwr.answering.sentences import content_words
 from fedrag_flwr.text.support import forms
 
@@ -19,7 +19,7 @@ _WHOLE = re.compile(r"[.:]0+$")
 _SIGNS = {"€": " euro ", "£": " pound ", "$": " dollar ", "%": " percent "}
 
 
-def looked_up(question: str, rows: Sequence[str], title: str = "") -> tuple[list[Cell], str] | None:
+def looked_up(question: str, rows: Sequence[str], title: str = "") -> RowAnswer | None:
     """The cells that a question asks for, of the rows that it tells best, and the answer; None where none is clear.
 
     Parameters
@@ -27,7 +27,7 @@ def looked_up(question: str, rows: Sequence[str], title: str = "") -> tuple[list
     question
         The question.
     rows
-        The table's rows as passages (`fedrag_flwr.sources.tables.told_row`); a cell's `passage` is a place among them.
+        The table's rows as passages (`fedrag_flwr.sources.tables.told_row`).
     title
         The table's.
     """
@@ -47,7 +47,7 @@ def looked_up(question: str, rows: Sequence[str], title: str = "") -> tuple[list
         return None
     cells = [Cell(at, name_of(table[at]), column, table[at][column], most) for at in best]
     answers = list(dict.fromkeys(cell.said for cell in cells))
-    return None if len(answers) > _MOST_ALIKE else (cells, " and ".join(answers))
+    return None if len(answers) > _MOST_ALIKE else RowAnswer(cells, " and ".join(answers), first)
 
 
 def _asked_column(question: str, table: Sequence[Mapping[str, str]]) -> str | None:
