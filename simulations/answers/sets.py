@@ -24,7 +24,7 @@ from fedrag_flwr.records import Document
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.folder import FolderSource, write_documents
 from fedrag_flwr.text.options import without_options
-from fedrag_flwr.text.pipeline import Pipeline
+from fedrag_flwr.text.pipeline import RULES_VERSION, Pipeline
 from simulations.answers.made_up import made_up
 from simulations.corpora.domain_data import DomainQuestion, read_domains
 from simulations.corpora.multihop import Benchmark, read_multihop
@@ -214,7 +214,7 @@ def open_set(asked: AnswerSet, settings: Settings, *, memories: bool = True, fir
     told = "".join(f"{one.id}={one.digest};" for one in documents)
     tokens = settings.memory.tokens_per_kilotoken
     writer = f"{settings.models.generator}{first}" if tokens else ""
-    built = f"{SCHEMA_VERSION}{TEMPLATES}{settings.hypergraph}{tokens}{writer}{settings.models.encoder}"
+    built = f"{SCHEMA_VERSION}{RULES_VERSION}{TEMPLATES}{settings.hypergraph}{tokens}{writer}{settings.models.encoder}"
     root = fedrag_home(settings.home) / "answers" / f"{asked.name}-{_draw(told + built)[:8]}"
     write_documents(root / "documents" / EVERYTHING, documents)
     models = load_models(settings.models, fedrag_home(settings.home))
